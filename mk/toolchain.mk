@@ -82,6 +82,7 @@ CHECK_COPIES := $(if $(filter 1,$(CHECK)),objcopy \
 define compile_cu  # $(call compile_cu,source,object)
 @mkdir -p $(dir $(2))
 $(Q)$(TRANSLATE) $(TRANSLATE_FLAGS) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \
+    tools/compile_blocks.sh $(dir $(2))$(notdir $(1)).cpp \
     $(CXX) $(CPU_FLAGS) $(CHECK_FLAGS) $(INCLUDES) -iquote $(dir $(1)) -include cuda_runtime.h \
     -MMD -MP -MF $(2:.o=.d) -MT $(2) -x c++ -c $(dir $(2))$(notdir $(1)).cpp -o $(2) \
     $(if $(CHECK_COPIES),&& $(CHECK_COPIES) $(2))

@@ -225,6 +225,7 @@ bool next_block(worker *w)
     threadIdx = uint3{0, 0, 0};
     w->thread = 0;
     w->sequential = true;
+    w->whole_block = false;
     if (__builtin_expect(shared_poisoned, 0)) poison_shared(j);
     check::begin_block(w);
     if (check::enabled && w->gang && !begin_together(w)) return false;

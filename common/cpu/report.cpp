@@ -62,10 +62,19 @@ extern "C" int wbcpu_where(char *text, size_t size)
     if (size) *text = 0;
     if (!w || !w->job) return 0;
     const wbcpu_launch &l = w->job->launch;
+    uint3 t = threadIdx;
+    char others[80] = "";
+    if (w->whole_block) { /* w->thread is the first of a step (blocks.h) */
+        t = {w->thread % blockDim.x, w->thread / blockDim.x % blockDim.y,
+             w->thread / blockDim.x / blockDim.y};
+        snprintf(
+            others, sizeof others, " to (%u,%u,%u); WB_SHUFFLE=1 finds which",
+            t.x + block_step - 1, t.y, t.z);
+    }
     return snprintf(
-        text, size, "kernel %s (%s:%d), block (%u,%u,%u), thread (%u,%u,%u)", l.name,
-        l.file, l.line, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
-        threadIdx.z);
+        text, size, "kernel %s (%s:%d), block (%u,%u,%u), thread%s (%u,%u,%u)%s", l.name,
+        l.file, l.line, blockIdx.x, blockIdx.y, blockIdx.z, *others ? "s" : "", t.x, t.y,
+        t.z, others);
 }
 
 /* --- deadlock ----------------------------------------------------------------------- */

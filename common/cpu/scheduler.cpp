@@ -45,6 +45,8 @@ void leave_sequential(worker *w)
 {
     unsigned running = w->thread, threads = w->threads;
     uint3 index = threadIdx;
+    if (__builtin_expect(w->whole_block, 0)) /* no kernel that does can run so */
+        stop(nullptr, "a thread waits in a kernel whose threads run as loops");
     w->sequential = false;
     w->warps = (int)(threads + 31) / 32;
     w->warps_ready = 0;

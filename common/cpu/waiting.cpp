@@ -207,6 +207,7 @@ extern "C" void wbcpu_yield()
     worker *w = self();
     if (!w) return;
     w->atomics = 0;
+    if (w->whole_block) return; /* its kernel never waits for memory */
     if (++w->yields == YIELDS_UNTIL_HELP) need_another_block(w);
     if (w->job->stopped && !w->gang) leave_launch(w);
     if (w->threads == 1) {

@@ -9,7 +9,9 @@ for program in language warps blocks runtime; do
 done
 [ "$BACKEND" = cpu ] || tap_done
 echo "# only on the CPU back end"
-"$B/tests/cpu/backend" || tap_failed=1
+for program in backend whole_blocks; do
+    "$B/tests/cpu/$program" || tap_failed=1
+done
 
 for program in language warps blocks runtime; do
     for seed in 1 2 3; do
@@ -149,7 +151,8 @@ check_says "__activemask warns" \
 echo "# the translator"
 check "line breaks are kept" bash -c "
     build/host/translate tests/cpu/language.cu $TMP/t &&
-    [ \$((\$(wc -l <tests/cpu/language.cu) + 1)) = \$(wc -l <$TMP/t/language.cu.cpp) ]"
+    [ \$((\$(wc -l <tests/cpu/language.cu) + 1)) = \
+      \$(sed '/^#ifdef WBCPU_WHOLE/,/^#endif/d; /^# [0-9]* [^ ]*\$/{N;s/.*\n//;H;d}' $TMP/t/language.cu.cpp | wc -l) ]"
 check "nested headers are translated and are dependencies for make" bash -c "
     build/host/translate tests/cpu/language.cu $TMP/t -d out.o &&
     grep -q '\"language.cu.[12].h\"' $TMP/t/language.cu.cpp &&
@@ -175,6 +178,12 @@ __device__ float yes(float v, float *s, float2 m)
         s[3] += __shfl_xor_sync(~0u, s[3], o);
         m.y *= __shfl_xor_sync(~0u, m.y, /* lane */ o);
     }
+    for (int o = 16; o > 0; o /= 2) { // in two steps
+        float t = __shfl_down_sync(~0u, v, o);
+        v = fmaxf(v, t);
+        const float u = __shfl_down_sync(~0u, m.x, o);
+        m.x += u;
+    }
     return v;
 }
 END
@@ -193,6 +202,10 @@ __device__ float no(float v, float w, float *s, int n, int i)
         v += __shfl_xor_sync(~0u, v, o);
         w += __shfl_xor_sync(~0u, w + v, o);
     }
+    for (int o = 16; o > 0; o >>= 1) float t = __shfl_xor_sync(~0u, v, o); v += w;
+    for (int o = 16; o > 0; o >>= 1) { float t = __shfl_xor_sync(~0u, v, o); v += t * t; }
+    for (int o = 16; o > 0; o >>= 1) { float t = __shfl_xor_sync(~0u, v, o); w += t; }
+    for (int o = 16; o > 0; o >>= 1) { float o = __shfl_xor_sync(~0u, v, o); v += o; }
     for (int o = 16; o > 0; o >>= 1) s[i++] += __shfl_xor_sync(~0u, s[i++], o);
     for (int o = 16; o > 0; o >>= 1) s[o] += __shfl_xor_sync(~0u, s[o], o);
     for (int o = 16; o > 0; o >>= 1)
@@ -209,8 +222,19 @@ count_loops() {
     build/host/translate "$1" "$TMP/t" &&
         grep -o warp_loop "$TMP/t/$(basename "$1").cpp" | wc -l
 }
-check_says "reduction loops are recognized" "7" count_loops "$TMP/loops.cu"
+check_says "reduction loops are recognized" "9" count_loops "$TMP/loops.cu"
 check_says "other loops are left alone" "0" count_loops "$TMP/other.cu"
+count_blocks() {
+    build/host/translate "$1" "$TMP/t" &&
+        grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
+}
+check_says "threads as loops" "10" count_blocks tests/cpu/whole_blocks.cu
+check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
+build "${CXX:-g++}" tests/cpu/wrong/run_crash.cu "$TMP/run" -O2 >"$TMP/.out" 2>&1
+check_fails "a crash in such a kernel names 16 threads" \
+    "block (0,0,0), threads (32,1,0) to (47,1,0); WB_SHUFFLE=1 finds which" "$TMP/run"
+check_fails "and in a seeded order the thread" "block (0,0,0), thread (33,1,0)" \
+    env WB_THREADS=1 WB_SHUFFLE=3 "$TMP/run"
 
 echo "# the debugger"
 if command -v gdb >/dev/null; then

@@ -109,6 +109,8 @@ check_says "--version reads like nvcc's" "release 13" "$wbcc" --version
 sed 's/(i < n)/(i < m)/' scale.cu >wrong.cu
 check_fails "an error at the learner's line" "wrong.cu:6:13: error:" \
     "$wbcc" wrong.cu
+check_says "once, though the kernel is compiled twice" 1 \
+    bash -c "'$wbcc' wrong.cu 2>&1 | grep -c error:"
 cat >sparse.cuh <<'END'
 #include <cusparse.h>
 #ifdef SEVERAL_DEVICES

@@ -106,7 +106,8 @@ template <class T> __device__ T sum_down(T v)
 {
 #pragma unroll
     for (int offset = warpSize / 2; offset > 0; offset /= 2) {
-        v += __shfl_down_sync(FULL, v, offset);
+        T other = __shfl_down_sync(FULL, v, offset);
+        v += other;
     }
     return v;
 }

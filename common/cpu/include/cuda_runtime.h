@@ -21,6 +21,7 @@
 #include "wbcpu/api.h"
 #include "wbcpu/arithmetic.h"
 #include "wbcpu/atomic.h"
+#include "wbcpu/blocks.h"
 #include "wbcpu/checked.h"
 #include "wbcpu/device_functions.h"
 #include "wbcpu/execution.h"

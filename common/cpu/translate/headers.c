@@ -146,6 +146,7 @@ void rewrite(struct source *s)
     if (!given_up) rewrite_assembly(s);
     if (!given_up) rewrite_launches(s);
     if (!given_up) rewrite_declarations(s);
+    if (!given_up && !check_mode) rewrite_blocks(s);
 }
 
 static int translate_included(struct source *s, int depth);

@@ -234,6 +234,11 @@ static void declare_variables(struct outline *o, int first, int end, int member)
                 n->flags |= HOST_ARRAY;
             else
                 n->flags |= fixed || f.is_constexpr ? UNSURE : HOST_VARIABLE;
+            if (!member)
+                n->variable |= (f.is_const || f.is_constexpr) && !f.memory && !f.device &&
+                                       !pointer
+                                   ? FIXED
+                                   : CHANGING;
             name = -1, array = pointer = constant = done = 0;
         } else if (word(o, i, "=")) {
             done = 1;
@@ -323,10 +328,16 @@ static void read_using(const struct outline *o, int i)
         unread_header();
 }
 
-/* A class's members, or nothing for an enum. */
+/* A class's members, or the values of an enum. */
 static void read_record(struct outline *o, int keyword, int brace, struct scope in)
 {
-    if (!word(o, keyword, "enum")) read_scope(o, brace + 1, other(o, brace), in);
+    if (!word(o, keyword, "enum")) {
+        read_scope(o, brace + 1, other(o, brace), in);
+        return;
+    }
+    for (int i = brace; i < other(o, brace); i++)
+        if (named(o, i + 1) && (i == brace || word(o, i, ",")))
+            name_at(o, i + 1, 1)->variable |= FIXED;
 }
 
 /* Reads the declaration at i and returns what follows it. */

@@ -61,13 +61,16 @@ enum {
     MANAGED_VARIABLE = 1024, /* with DEVICE_VARIABLE */
 };
 
+enum { FIXED = 1, CHANGING = 2 }; /* FIXED: it looks like a constant */
+
 /* A name with all that its declarations say. */
 struct name {
     char *text;
     int length;
     unsigned flags;
     int local;  /* the last function that declares a local variable of this name */
-    int listed; /* by list_variables */
+    int listed;   /* by list_variables */
+    int variable; /* outside of functions: FIXED or CHANGING; FIXED also: of an enum */
 };
 
 /* The entry of a name; with add, a new one if there is none yet. */

@@ -7,7 +7,8 @@
  *
  * Recognizes the usual loops: xor or down, offsets that halve from a power of two or
  * double from one, a sum, product, minimum, maximum or bit operation, one statement or
- * several in braces. A loop that differs in any token is left alone.
+ * several in braces, also in two steps:  float t = __shfl_xor_sync(m, v, o); v += t;
+ * A loop that differs in any token is left alone.
  */
 #include "tokens.h"
 
@@ -28,8 +29,11 @@ struct reduction {
     char *value; /* "v", "sum[i]" */
     char *mask;
     char *combine; /* compact: VALUE "+=" OTHER */
+    char *type;    /* of the shuffled value, "auto" for that of the variable */
     int down;      /* else xor */
     int width;     /* the fourth argument, by default 32 */
+    int variable;  /* its first token */
+    int end;       /* its last ';' */
 };
 
 /* --- comparing code ----------------------------------------------------------------- */
@@ -302,9 +306,25 @@ static char *with_value_marked(const char *text, const char *value)
     return marked.text;
 }
 
-/* Fills r from the statement [first, semicolon), or returns 0. */
+/* The name that the shuffle at i initializes: float t = __shfl_xor_sync(m, v, o); or -1. */
+static int initialized(const struct source *s, int first, int i, int end, int semicolon)
+{
+    static const char *const types[] = {
+        "unsigned int", "long long", "unsigned long", "unsigned long long", NULL};
+    int assign = previous(s, i), name = previous(s, assign);
+    if (!is(s, assign, "=") || next(s, end - 1) != semicolon || !is_name(s, name))
+        return -1;
+    if (is(s, first, "const")) first = next(s, first);
+    char *type = plain(s, first, name);
+    int known = one_of(type, types) || (is_name(s, first) && next(s, first) == name);
+    free(type);
+    return known ? name : -1;
+}
+
+/* Fills r from the statement [first, semicolon), or that one and the next before `past`, or
+ * returns 0. */
 static int read_statement(
-    const struct source *s, int first, int semicolon, const char *offset,
+    const struct source *s, int first, int semicolon, int past, const char *offset,
     struct reduction *r)
 {
     memset(r, 0, sizeof *r);
@@ -321,6 +341,14 @@ static int read_statement(
     if (!is(s, open, "(") || mate(s, open) < 0) return 0;
     int arguments = split_arguments(s, open, ends), end = mate(s, open) + 1;
     if (arguments < 3 || arguments > 4 || !is_simple_mask(s, open + 1, ends[0])) return 0;
+    int other = initialized(s, first, shuffle, end, semicolon);
+    r->type = other < 0 ? format("auto") : plain(s, first, other);
+    if (other >= 0) {
+        first = next(s, semicolon);
+        semicolon = find(s, first, past, ";");
+        if (semicolon < 0 || is(s, other, offset)) return 0;
+    }
+    r->end = semicolon, r->variable = first;
 
     /* The variable: everything before =, += and the like. */
     int variable_end = first;
@@ -340,7 +368,8 @@ static int read_statement(
     r->width = constant(s, width);
 
     /* The statement with marks for the shuffle and the variable. */
-    char *text = compact(s, first, semicolon, NULL, NULL, shuffle, end, OTHER);
+    char *name = other < 0 ? NULL : plain(s, other, other + 1);
+    char *text = compact(s, first, semicolon, name, OTHER, shuffle, end, OTHER);
     r->combine = with_value_marked(text, r->value);
     int ok = strcmp(second, r->value) == 0 && strcmp(third, offset) == 0 &&
              is_combination(r->combine) && find(s, first, variable_end, offset) < 0 &&
@@ -348,6 +377,7 @@ static int read_statement(
     free(second);
     free(third);
     free(width);
+    free(name);
     free(text);
     return ok;
 }
@@ -357,16 +387,17 @@ static void free_reduction(struct reduction *r)
     free(r->value);
     free(r->mask);
     free(r->combine);
+    free(r->type);
 }
 
 /* Several statements in a loop are independent if none uses another's variable. */
-static int
-are_independent(const struct source *s, const int *starts, const int *stops, int count)
+static int are_independent(
+    const struct source *s, const struct reduction *r, const int *starts, int count)
 {
     for (int i = 0; i < count; i++)
         for (int k = 0; k < count; k++) {
-            char *name = plain(s, starts[i], starts[i] + 1);
-            int met = i != k && find(s, starts[k], stops[k], name) >= 0;
+            char *name = plain(s, r[i].variable, r[i].variable + 1);
+            int met = i != k && find(s, starts[k], r[k].end, name) >= 0;
             free(name);
             if (met) return 0;
         }
@@ -395,9 +426,9 @@ static char *as_operation(const struct reduction *r, const struct head *h)
     char *combine = with_names(r->combine);
     char *text = format(
         "%s=::wbcpu::warp_loop<::wbcpu::read_%s,%d,%s>(%s,%s,"
-        "[](auto &wbcpu_x,auto wbcpu_y){%s;});",
+        "[](auto &wbcpu_x,%s wbcpu_y){%s;});",
         r->value, r->down ? "down" : "xor", h->first, h->rising ? "true" : "false",
-        r->mask, r->value, combine);
+        r->mask, r->value, r->type, combine);
     free(combine);
     return text;
 }
@@ -429,7 +460,7 @@ static void rewrite_loop(struct source *s, int loop)
 {
     struct head h;
     struct reduction r[MAX_STATEMENTS];
-    int starts[MAX_STATEMENTS], stops[MAX_STATEMENTS], count = 0, ok = 1;
+    int starts[MAX_STATEMENTS], count = 0, ok = 1;
     int open = next(s, loop), close = mate(s, open);
     if (s->tokens[loop].in_directive) return; /* macros are left alone */
     if (!is(s, open, "(") || close < 0 || close - open > MAX_HEAD) return;
@@ -446,15 +477,14 @@ static void rewrite_loop(struct source *s, int loop)
             break;
         }
         starts[count] = at;
-        stops[count] = semicolon;
-        ok = read_statement(s, at, semicolon, h.offset, &r[count]);
+        ok = read_statement(s, at, semicolon, past, h.offset, &r[count]);
         /* With a width, xor must not reach outside its segment. */
         ok = ok &&
              (r[count].width == 32 || (!r[count].down && r[count].width >= 2 * h.first));
+        at = next(s, r[count].end);
         count++;
-        at = next(s, semicolon);
     }
-    ok = ok && count && are_independent(s, starts, stops, count);
+    ok = ok && count && are_independent(s, r, starts, count);
     if (ok) replace(s, loop, end, &h, r, count);
     for (int i = 0; i < count; i++)
         free_reduction(&r[i]);

@@ -147,6 +147,7 @@ void list_variables(struct source *s);
 
 /* --- the rules ---------------------------------------------------------------------- */
 
+void rewrite_blocks(struct source *s);       /* blocks_write.c; after all others */
 void rewrite_launches(struct source *s);     /* launches.c */
 void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */

@@ -19,6 +19,7 @@ struct wbcpu_worker {
     unsigned threads; /* per block */
     bool sequential;  /* no thread of this block has waited yet: all share one stack */
     int atomics;      /* executed since another thread last ran */
+    bool whole_block; /* all threads of the block run as loops (blocks.h) */
 };
 extern WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self; /* NULL in host code */
 

@@ -1,0 +1,128 @@
+/* blocks.h - the threads of a block as loops between barriers, which the translator writes
+ * for kernels that it understands (translate/blocks_write.c). The first thread of a block
+ * then runs all of them, in the natural order, without a switch of stacks.
+ *
+ * Programs run so. A debugger, sanitizers, check mode and the grader get a call per thread,
+ * and so do blocks in a seeded order and blocks whose rows are no multiple of 16 threads.
+ * With -DWBCPU_FIBERS all kernels do (tools/compile_blocks.sh). */
+#ifndef WBCPU_BLOCKS_H
+#define WBCPU_BLOCKS_H
+
+#include "atomic.h"
+
+#if defined __OPTIMIZE__ && !defined WBCPU_FIBERS && !defined WBCPU_CHECKED &&           \
+    !defined WBCPU_RED_ZONES && !defined __SANITIZE_ADDRESS__ &&                         \
+    !defined __SANITIZE_THREAD__ && !defined WBCPU_VALGRIND
+#define WBCPU_WHOLE_BLOCKS
+#endif
+
+namespace wbcpu
+{
+/* Rows of 16 threads are loops of constant length, which g++ makes vectors of. */
+constexpr int block_step = 16;
+
+WBCPU_INLINE bool begin_block()
+{
+    wbcpu_worker *w = wbcpu_self;
+    return w->sequential && w->thread == 0 && blockDim.x % block_step == 0 &&
+           (w->whole_block = true);
+}
+WBCPU_INLINE void end_block()
+{
+    wbcpu_self->whole_block = false;
+    wbcpu_self->thread = wbcpu_self->threads - 1; /* the last thread exits */
+}
+
+/* What a name from outside of a kernel must be: nothing volatile, and no class whose
+ * operators could wait. classes: false if the program has operators of its own, perhaps for
+ * CUDA's classes. cuda_fp16.h and cuda_bf16.h add theirs. */
+template <class T, class... Types>
+constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
+template <class T>
+constexpr bool is_plain_class = is_one_of<
+    T, float2, float3, float4, double2, int2, int3, int4, uint2, uint3, uint4, uchar4,
+    dim3>;
+
+template <class T, bool classes> constexpr bool is_plain()
+{
+    using Value = std::remove_const_t<std::remove_all_extents_t<T>>;
+    if constexpr (std::is_pointer_v<Value> && !std::is_volatile_v<Value>)
+        return is_plain<std::remove_pointer_t<Value>, classes>();
+    else
+        return !std::is_volatile_v<Value> &&
+               (std::is_arithmetic_v<Value> || std::is_void_v<Value> ||
+                (classes && (std::is_enum_v<Value> || is_plain_class<Value>)));
+}
+template <class T, bool classes> constexpr bool is_plain_constant()
+{
+    return is_plain<T, classes>() && (std::is_const_v<T> || std::is_enum_v<T>);
+}
+
+/* atomicAdd and its family on shared memory, which only this CPU thread accesses while a
+ * block runs so */
+namespace alone
+{
+/* Sums of integers wrap around. */
+template <class T> WBCPU_INLINE T sum(T a, T b)
+{
+    if constexpr (std::is_integral_v<T>)
+        return (T)((unsigned long long)a + (unsigned long long)b);
+    else
+        return a + b;
+}
+template <class T> WBCPU_INLINE T difference(T a, T b)
+{
+    if constexpr (std::is_integral_v<T>)
+        return (T)((unsigned long long)a - (unsigned long long)b);
+    else
+        return a - b;
+}
+#define WBCPU_ALONE(name, result)                                                        \
+    template <class T, class V> WBCPU_INLINE T name(T *p, V value)                       \
+    {                                                                                    \
+        T old = *p, v = (T)value;                                                        \
+        *p = result;                                                                     \
+        return old;                                                                      \
+    }
+WBCPU_ALONE(atomicAdd, sum(old, v))
+WBCPU_ALONE(atomicSub, difference(old, v))
+WBCPU_ALONE(atomicAnd, old &v)
+WBCPU_ALONE(atomicOr, old | v)
+WBCPU_ALONE(atomicXor, old ^ v)
+WBCPU_ALONE(atomicMax, old < v ? v : old)
+WBCPU_ALONE(atomicMin, v < old ? v : old)
+WBCPU_ALONE(atomicInc, old >= v ? 0 : old + 1)
+WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
+#undef WBCPU_ALONE
+}  // namespace alone
+}  // namespace wbcpu
+
+#define WBCPU_UNUSED __attribute__((unused))
+/* The indices are copies, because a store through a pointer could change the variables. */
+#define WBCPU_BLOCK_BEGIN                                                                \
+    const uint3 wbcpu_block_index = blockIdx;                                            \
+    const dim3 wbcpu_threads = blockDim, wbcpu_blocks = gridDim;                         \
+    const WBCPU_UNUSED uint3 blockIdx = wbcpu_block_index;                               \
+    const WBCPU_UNUSED dim3 blockDim = wbcpu_threads, gridDim WBCPU_UNUSED = wbcpu_blocks;
+
+/* Runs what follows once for each thread; wbcpu_at is its index in the block. w->thread
+ * says which threads run, for the report of a crash. The counters are signed, so that the
+ * compiler knows that addresses do not wrap around. */
+#define WBCPU_EACH_THREAD                                                                \
+    for (int wbcpu_z = 0, wbcpu_row = 0; wbcpu_z < (int)blockDim.z; wbcpu_z++)           \
+        for (int wbcpu_y = 0; wbcpu_y < (int)blockDim.y; wbcpu_y++)                      \
+            for (int wbcpu_x = 0; wbcpu_x < (int)blockDim.x &&                           \
+                                  (wbcpu_self->thread = (unsigned)wbcpu_row, true);      \
+                 wbcpu_x += ::wbcpu::block_step, wbcpu_row += ::wbcpu::block_step)       \
+                for (int wbcpu_i = 0; wbcpu_i < ::wbcpu::block_step; wbcpu_i++)          \
+                    if (const WBCPU_UNUSED uint3 threadIdx =                             \
+                            {(unsigned)(wbcpu_x + wbcpu_i), (unsigned)wbcpu_y,           \
+                             (unsigned)wbcpu_z};                                         \
+                        true)                                                            \
+                        if (const WBCPU_UNUSED int wbcpu_at = wbcpu_row + wbcpu_i; true)
+
+#define WBCPU_BLOCK_END                                                                  \
+    ::wbcpu::end_block();                                                                \
+    return;
+
+#endif

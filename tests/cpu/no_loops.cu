@@ -1,0 +1,82 @@
+// no_loops.cu - kernels whose threads cannot run as loops, or that the translator does not
+// understand well enough (common/cpu/translate/blocks.h). Translated, not compiled.
+#define SYNC __syncthreads()
+#define MORE x[0]++
+struct type { int a; };
+__device__ int total;
+__device__ void wait() { __syncthreads(); }
+__device__ float other(float v) { return v + threadIdx.x; }
+__global__ void a(float *x) { if (x[0]) __syncthreads(); x[threadIdx.x] = 1; }
+__global__ void b(float *x) { wait(); x[threadIdx.x] = 1; }
+__global__ void c(float *x, int n) { if (threadIdx.x >= n) return; __syncthreads(); x[0] = 1; }
+__global__ void d(int *x) { while (atomicAdd(x, 0) == 0) x[1]++; }
+__global__ void e(int *x) { for (int i = 0; atomicAdd(x, 0) == 0; i++) x[1]++; }
+__global__ void f(volatile int *x) { x[threadIdx.x] = x[0]; }
+__global__ void g(int *x) { x[threadIdx.x] = __shfl_sync(~0u, x[0], 3); }
+__global__ void h(int *x) { for (int i = threadIdx.x; i < 4; i++) { __syncthreads(); x[0]++; } }
+__global__ void i(int *x) { for (int i = 0; i < 4; i++) { __syncthreads(); x[i]++; i++; } }
+__global__ void j(int *x) { for (int i = 0; i < x[0]; i++) { __syncthreads(); x[i]++; } }
+__global__ void k(int *x) { for (int i = 0; i < total; i++) { __syncthreads(); total = 3; } }
+__global__ void l(int *x) { for (int i = 0; i < 4; i++) { __syncthreads(); if (x[i]) break; } }
+__global__ void m(float *x) { x[threadIdx.x] = other(x[0]); }
+__global__ void n(int *x) { SYNC; x[threadIdx.x] = 1; }
+__global__ void o(int *x) { MORE; x[threadIdx.x] = 1; }
+__global__ void p(int *x, int n) { n++; __syncthreads(); x[threadIdx.x] = n; }
+__global__ void q(int *x) { int v = 1, *p = &v; __syncthreads(); x[0] = *p; }
+__global__ void r(int *x) { int v[2] = {1, 2}, *p = v; __syncthreads(); x[0] = *p; }
+__global__ void s(int *x) { int v[2] = {1, 2}; __syncthreads(); x[0] = v[0]; }
+__global__ void t(int *x) { type v = {1}; __syncthreads(); x[0] = v.a; }
+__global__ void u(int *x) { int v = x[0]; int &r = v; r++; __syncthreads(); x[0] = v; }
+__global__ void v(int *x) { auto all = [=] { __syncthreads(); }; all(); x[0] = 1; }
+__global__ void w(int *x) { int v = x[0], &r = v; __syncthreads(); r = 3; x[1] = v; }
+__global__ void y(int *x) {
+#if 1
+    x[0]++;
+#endif
+}
+template <int N> __global__ void aa(int *x) { if constexpr (N > 1) x[0] = 1; }
+__global__ void bb(int *x, void (*given)(int)) { given(1); }
+__device__ void (*call)(int);
+__global__ void cc(int *x) { (*call)(x[0]); }
+__global__ void z(int *x) { again: if (atomicAdd(x, 0) == 0) goto again; }
+
+// What changes a variable must be known.
+__global__ void ba(int *x) { int v = 1; __syncthreads(), x[0] = v; }
+__global__ void bc(int *x) { int v = 1; *(int *)&v = x[0]; __syncthreads(); x[1] = v; }
+__global__ void bd(int *x) { int v = 1, w = 2; (x[0] ? v : w) = 3; __syncthreads(); x[1] = v; }
+__global__ void be(int *x) { int v = 1, w = 2; (v, w) = 3; __syncthreads(); x[1] = w; }
+__global__ void bf(int *x) { int v = 1; if (x[0]) { int (&r) = v; r++; } __syncthreads(); x[1] = v; }
+__global__ void bg(int *x) { int v = 1; reinterpret_cast<int &>(v) = 2; __syncthreads(); x[1] = v; }
+__global__ void bh(int *x) { int v = 1; ((int &)v) = 2; __syncthreads(); x[1] = v; }
+__global__ void bi(int *x) { int v = 1, *p = &(v); *p = 2; __syncthreads(); x[1] = v; }
+__global__ void bj(int *x) { int v = 1; long p = (long)&v; __syncthreads(); *(int *)p = 2; x[1] = v; }
+__global__ void bk(int *x) { int v[2][2]; int *p = v[1]; p[0] = x[0]; x[1] = v[1][0]; }
+__global__ void bl(int *x) { type p = {1}; auto &[v] = p; v = 2; __syncthreads(); x[1] = p.a; }
+__global__ void bm(int *x) { int v = 1; auto &&r = v; r = 2; __syncthreads(); x[1] = v; }
+// A thread could wait for another one.
+__global__ void ca(int *x) { for (int i = 0; i < 1; i++) if (atomicAdd(x, 0) == 0) i--; }
+__global__ void cb(int *x) { for (int i = 0; i < 1; i++) { int v = atomicOr(x, 0); i -= !v; } }
+struct waits { int a; __device__ waits() { __syncthreads(); } };
+__global__ void cd(int *x) { waits v; x[0] = v.a; }
+__global__ void ce(int *x, waits v) { x[0] = v + 1; }
+template <int (*abs)(int)> __global__ void cf(int *x) { x[0] = abs(x[1]); }
+template <class T> __global__ void cg(int *x, T abs) { x[0] = abs(x[1]); }
+__global__ void ch(int *x) { for (int i = 0; i < 3; i++, __syncthreads()) x[i]++; }
+__global__ void ci(int *x) { x[0] ? __syncthreads() : __syncthreads(); x[1] = 1; }
+__global__ void cj(int *x) { switch (x[0]) { default: __syncthreads(); } x[1] = 1; }
+__global__ void ck(int *x) { static __shared__ int s; alignas(16) int v = 1; x[0] = s + v; }
+__global__ void cl(int *x) { x[0] = UNKNOWN; }
+// Loops that differ from thread to thread, exits before a barrier
+__global__ void da(int *x) { for (int i = 0, k = 3; i < k; i++) { __syncthreads(); x[i]++; } }
+__global__ void db(int *x, int n) { for (int i = 0; i < n--; i++) { __syncthreads(); x[i]++; } }
+__global__ void dc(int *x, int n) { if (n == 0) return; int q = 7 / n; x[threadIdx.x] = q; }
+__global__ void dd(int *x) { __syncthreads(); if (x[0]) return; __syncthreads(); x[1] = 1; }
+// CUDA's classes, because an operator may be the source's own
+__global__ void ea(float4 *x) { float4 v = x[0]; x[1] = v; }
+__device__ float4 operator+(float4 a, float4 b) { return __syncthreads(), a; }
+// Tokens that are not what they seem
+__global__ void fa(int *x) { int v = 1; +\
++v; __syncthreads(); x[0] = v; }
+__global__ void fb(int *x) { extern int other; atomicAdd(&other, 1); x[0] = 1; }
+__global__ void fc(int *x) { x[0] = 5_km; }
+WRAP(__global__ void fd(int *x) { x[0] = 1; })

@@ -1,0 +1,246 @@
+// whole_blocks.cu - kernels whose threads run as loops between barriers: the same bits as
+// with a stack per thread, which a seeded order brings about. Only on the CPU back end.
+#include "../tap.h"
+#include "wbcpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS (2 * 4)
+enum { N = 4096 };
+__device__ int offset_of_all = 3;
+
+__global__ void exits(float *y, const float *x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n - 5) return;
+    for (int k = 0; k < 4; k++) {
+        if (k == 3) break;
+        y[i] += x[i] * k;
+    }
+    if (x[i] < 0) return;
+    y[i] -= 1;
+}
+__global__ void own_parameters(float *y, const float *x, int n)
+{
+    y += threadIdx.x, x += threadIdx.x;
+    n -= threadIdx.x;
+    while (n > 0) {
+        *y += *x * n;
+        n -= blockDim.x;
+    }
+}
+__global__ void scan(float *y, const float *x, int n)
+{
+    __shared__ float s[1024];
+    const int t = threadIdx.x, first = blockIdx.x * blockDim.x;
+    s[t] = first + t < n ? x[first + t] : 0;
+    __syncthreads();
+    for (unsigned d = 1; d < blockDim.x; d *= 2) {
+        float v = 0;
+        if (t >= (int)d) v = s[t - d];
+        __syncthreads();
+        s[t] += v;
+        __syncthreads();
+    }
+    if (first + t < n) y[first + t] = s[t];
+}
+// Values of several types that live from one barrier to the next
+__global__ void kept(float *y, const float *x, int n)
+{
+    extern __shared__ double d[];
+    __shared__ int count;
+    unsigned char byte = 200, t = threadIdx.x;
+    const float *p = x + threadIdx.x, *q;
+    double sum = p[0] * 3, unused = 1;
+    bool last = threadIdx.x == blockDim.x - 1;
+    int half = n / 2, i = threadIdx.x;
+    q = p;
+    byte += t;
+    if (i == 0) count = 0;
+    d[threadIdx.x] = sum;
+    __syncthreads();
+    byte++;
+    q++;
+    sum += d[(threadIdx.x + 1) % blockDim.x];
+    int ticket = atomicAdd(&count, byte);
+    sum += ticket * 0;
+    {
+        int i = 7, half = i;
+        sum += i + half;
+    }
+    __syncthreads();
+    if (last) sum += count;
+    i += half;
+    y[threadIdx.x + blockIdx.x * blockDim.x] = sum + byte + p[1] + (i & 31) + half + t;
+}
+// Memory that changes between a declaration and its uses
+__shared__ int at_file_scope;
+__global__ void changing(float *y, const float *x, int n)
+{
+    __shared__ int s;
+    constexpr int size = sizeof(float) / 2;
+    if (threadIdx.x == 0) s = 2, at_file_scope = 5;
+    __syncthreads();
+    int *p = &s, one = n && *p, two = (int)*p, four = s * 2, five = at_file_scope;
+    int product = (n)*2, both = (one)&1;
+    __syncthreads();
+    if (threadIdx.x == 0) s = 0, at_file_scope = 7;
+    __syncthreads();
+    y[threadIdx.x] = one + 10 * two + 100 * four + 1000 * five + product + both + size;
+}
+// Loops in loops, declarations in them, and what each loop leaves for the next
+__global__ void nested(float *y, const float *x, int n)
+{
+    __shared__ float a[16][65];
+    int column = threadIdx.x, row = threadIdx.y;
+    const int rounds = ROUNDS / 2;
+    float sum = 0, factor = 1.5f;
+    for (int k = 0; k < rounds; ++k) {
+        int step = k * 16;
+        __shared__ float b[64];
+        a[row][column] = x[(step + row * 64 + column) % n];
+        if (row == 0) b[column] = k;
+        __syncthreads();
+        float most = a[row][0];
+#pragma unroll
+        for (int c = 1; c < 64; c++) {
+            if (c % 7 == 0) continue;
+            most = fmaxf(most, a[row][c]);
+        }
+        for (int j = rounds; j > 0; j >>= 1) {
+            float other = a[(row + j) % 4][column];
+            __syncthreads();
+            a[row][column] = other + j;
+            most += other;
+            __syncthreads();
+        }
+        sum += most * factor + b[63 - column];
+        factor *= 0.5f;
+        __syncthreads();
+    }
+    y[(blockIdx.x * blockDim.y + row) * 64 + column] = sum;
+}
+__global__ void bins(float *y, const float *x, int n)
+{
+    __shared__ unsigned mine[64], lowest;
+    unsigned *all = (unsigned *)y;
+    if (threadIdx.x < 64) mine[threadIdx.x] = 0;
+    if (threadIdx.x == 0) lowest = 1000;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += gridDim.x * blockDim.x) {
+        atomicAdd(&mine[(int)(x[i] * 32 + 32) & 63], 1u);
+        atomicMin(&lowest, (unsigned)(x[i] * 10 + 20));
+    }
+    __syncthreads();
+    if (threadIdx.x < 64) atomicAdd(&all[threadIdx.x], mine[threadIdx.x]);
+    if (threadIdx.x == 0) atomicMax(all + 64, lowest);
+}
+// Names from outside have plain types, or the kernel runs with a stack per thread.
+struct converts {
+    int v;
+    __device__ operator int() const
+    {
+        __syncthreads();
+        return v;
+    }
+};
+template <class T> __global__ void types(float *y, const float *x, T n)
+{
+    __shared__ T s[1024];
+    int t = threadIdx.x;
+    s[t].v = t;
+    int one = n;
+    y[t] = s[blockDim.x - 1 - t] + one;
+}
+static_assert(
+    wbcpu::is_plain<const float *, true>() && !wbcpu::is_plain<volatile int *, true>());
+static_assert(wbcpu::is_plain<float4[3], true>() && !wbcpu::is_plain<float4[3], false>());
+static_assert(
+    !wbcpu::is_plain<converts, true>() && !wbcpu::is_plain<volatile int, true>());
+static_assert(wbcpu::is_plain_constant<const int, true>());
+static_assert(!wbcpu::is_plain_constant<int, true>());
+// Assignments in all places, and declarations that need earlier ones
+const int FOUR = 4;
+__global__ void assigned(float *y, const float *x, int n)
+{
+    __shared__ int s[1024], sum;
+    const int t = threadIdx.x, first = blockIdx.x * blockDim.x;
+    const float *p = x + first + t;
+    int a = t, b = (a++, a), c = b++ ? FOUR : N - N, d = 1;
+    short small = t * 3;
+    auto doubled = a * 2;
+    (c) += doubled, ((d))++, --(d);
+    if (t == 0) sum = 0x7ffffff0;
+    s[t] = c + d;
+    __syncthreads();
+    int e = (s[blockDim.x - 1 - t] > 50) && (d = 7), half = e + small;
+    atomicAdd(&sum, 3);
+    while (c < 9 && (c += 2, small < 400))
+        small += a;
+    for (int a = 0, s = 3; a < s; a++)
+        d += a;
+    __syncthreads();
+    y[first + t] = p[0] + a + b + c + d + e + half + small + (sum & 1023);
+}
+__global__ void indices(float *y, const float *x, int n)
+{
+    int in_block = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    y[block * blockDim.x * blockDim.y * blockDim.z + in_block] = in_block + x[block];
+}
+
+// The result with a stack per thread, in a seeded order, and that in the natural order
+template <class Kernel>
+static void same(const char *what, Kernel kernel, dim3 grid, dim3 block)
+{
+    static float *x, *y;
+    if (!x) {
+        cudaMallocManaged(&x, N * sizeof *x);
+        cudaMallocManaged(&y, N * sizeof *y);
+        for (int i = 0; i < N; i++)
+            x[i] = (float)(i * 37 % 101) / 50 - 1;
+    }
+    float *want = (float *)malloc(N * sizeof *want);
+    for (int seed = 1; seed >= 0; seed--) {
+        memset(y, 0, N * sizeof *y);
+        wbcpu_set_shuffle(seed);
+        kernel<<<grid, block, 1024 * sizeof(double)>>>(y, x, N);
+        cudaDeviceSynchronize();
+        if (seed) memcpy(want, y, N * sizeof *y);
+    }
+    tap(memcmp(want, y, N * sizeof *y) == 0 && cudaGetLastError() == cudaSuccess,
+        "%s, %u x %u x %u threads", what, block.x, block.y, block.z);
+    free(want);
+}
+
+static void class_of_source()
+{
+    float *y;
+    int right = 0;
+    cudaMallocManaged(&y, 64 * sizeof *y);
+    types<<<1, 64>>>(y, y, converts{2});
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 64; i++)
+        right += y[i] == 63 - i + 2;
+    tap(right == 64, "a class whose conversion waits");
+}
+
+int main()
+{
+    for (unsigned threads : {1, 16, 48, 50, 256, 1024}) {
+        same("threads that exit early", exits, (N + threads - 1) / threads, threads);
+        same("parameters that a thread changes", own_parameters, 1, threads);
+        same("a block scan", scan, N / threads, threads);
+        same("variables from barrier to barrier", kept, 2, threads);
+        same("assignments", assigned, 2, threads);
+        same("memory that changes", changing, 1, threads);
+        if (threads >= 64) same("a histogram", bins, 3, threads);
+    }
+    class_of_source();
+    same("loops with barriers", nested, 2, dim3(64, 4));
+    same("all indices", indices, dim3(2, 3, 1), dim3(16, 2, 3));
+    same("all indices", indices, dim3(1, 1, 3), dim3(8, 4, 2));
+    return tap_done();
+}
