@@ -18,8 +18,9 @@
 
 namespace wbcpu::check
 {
-/* libbacktrace reads the debug information of all objects. To read the C library's, where it
- * is installed, takes 0.1 s, and no place is there. The first object is the program. */
+/* libbacktrace reads the debug information of all objects. To read that of the C library,
+ * where it is installed, takes 0.1 s, and no source line is in it. The first object is the
+ * program. */
 typedef int object_use(dl_phdr_info *, size_t, void *);
 struct first_use {
     object_use *use;
