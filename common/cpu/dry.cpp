@@ -215,10 +215,12 @@ static void run_some(
     *w = new_worker();
 }
 
-/* The blocks of n to run: two late ones, the first and the last two, the ends of the first
- * row of the grid, and some in between. Returns their number. */
-static int
-pick(unsigned long long blocks[16], unsigned long long n, unsigned long long row)
+/* The blocks of n to run: two late ones, the first and the last two, the first one of the
+ * last cluster, the ends of the first row of the grid, and some in between. Returns their
+ * number. */
+static int pick(
+    unsigned long long blocks[16], unsigned long long n, unsigned long long row,
+    int cluster)
 {
     int count = 0;
     if (n <= 12) {
@@ -228,7 +230,7 @@ pick(unsigned long long blocks[16], unsigned long long n, unsigned long long row
     }
     for (unsigned long long b :
          {n - 1 - n / 16, n - 1 - n / 8, n - 1, 0ull, n - 2, 1ull, n / 2, n - n / 4,
-          n / 4, row - 1, row % n}) {
+          n / 4, row - 1, row % n, n - cluster}) {
         if (std::find(blocks, blocks + count, b) == blocks + count) blocks[count++] = b;
     }
     return count;
@@ -240,7 +242,7 @@ void dry_launch(job *j, worker **w, void (*run)(void *, worker *))
     unsigned long long n = j->blocks, list[16];
     chunks_before = chunks;
     if (mode == WBCPU_DRY_SAMPLE) {
-        int count = pick(list, n, j->launch.grid.x);
+        int count = pick(list, n, j->launch.grid.x, j->launch.cluster);
         if ((unsigned long long)count < n) ran_all = false;
         int most = 0;
         for (int i = 0; i < count; i++) {

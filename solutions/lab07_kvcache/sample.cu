@@ -127,9 +127,8 @@ wb_status sample_f32(
     int once = !alone && filtered && top_k > 0 && top_k <= MAX_K ? once_blocks(B, V) : 0;
     if (once) {  // a Hopper GPU reads the row once
         unsigned grid = (unsigned)((size_t)B * once);
-        int ring = STAGES * STEP * (int)sizeof(float);
         launch_pdl_cluster(
-            top_k_kernel, once, grid, ONCE_THREADS, ring, stream, x, a, once);
+            top_k_kernel, once, grid, ONCE_THREADS, RING_BYTES, stream, x, a, once);
         return wb_launched();
     }
     a.part = temperature > 0.0f ? part_of(B, V) : ARGMAX_STEP;

@@ -1,120 +1,68 @@
-// BEGIN SOLUTION 07.6 (about 280 lines)
+// BEGIN SOLUTION 07.6 (about 220 lines)
 /* sample_once.cuh - lab 07, part 07.6: a long row, read once by a cluster of blocks.
  *
  * Each block finds the few entries of its slice that top_k may keep, and hands them to the
- * first block. Its slice arrives in a ring of shared memory, which is filled before the
- * first entry is compared and stays full while the block searches.
+ * first block. What takes time then are barriers, so a search has few steps.
  *
  * z grows with the logit, unless an entry has a repetition penalty. So logits are
  * compared, and z is computed only for what may be sampled.
  */
 #ifndef SAMPLE_ONCE_CUH
 #define SAMPLE_ONCE_CUH
-#include "cuda/hopper.cuh"
-#include "cuda/pdl.cuh"
 #include "sample_search.cuh"
+#include "sample_slice.cuh"
 
-constexpr int ONCE_THREADS = 512;
-constexpr int ONCE_BLOCKS = 8;                 // of a cluster, at most
-constexpr int VECS = 4;                        // of 4 logits, that a thread has of a step
-constexpr int STEP = ONCE_THREADS * VECS * 4;  // logits of a block at a time
-constexpr int STAGES = 3;                      // steps in shared memory
 constexpr int OWN_SIZE = ONCE_THREADS;         // candidates that a block can list
 constexpr int ALL_SIZE = 2 * ONCE_THREADS;     // and those of all blocks
 constexpr int MAX_K = ALL_SIZE / ONCE_BLOCKS;  // of top_k, and candidates of a block then
-
-/* A block's part of a row: entries first to end - 1. A thread has vector
- * threadIdx.x + v * ONCE_THREADS of a step. */
-struct slice {
-    int first, end, steps;
-    bool aligned;     // 16-byte copies
-    float *ring;      // (STAGES, STEP)
-    uint64_t *full;   // (STAGES)
-    float saturated;  // where tanh is 1: larger logits are equal
-
-    __device__ int index(int step, int v) const
-    {
-        return first + step * STEP + (v * ONCE_THREADS + (int)threadIdx.x) * 4;
-    }
-    /* One thread */
-    __device__ void start_copy(const row &r, int step) const
-    {
-        int at = first + step * STEP, bytes = min(end - at, STEP) / 4 * 16;
-        if (step >= steps || !aligned) return;
-        mbarrier_expect(&full[step % STAGES], bytes);
-        if (bytes)
-            tma_load_bytes(
-                ring + step % STAGES * STEP, r.logits + at, bytes, &full[step % STAGES]);
-    }
-    __device__ void start(const row &r)
-    {
-        if (threadIdx.x == 0) {
-            for (int i = 0; i < STAGES; i++)
-                mbarrier_init(&full[i], 1);
-            mbarrier_fence_init();
-            for (int i = 0; i < STAGES; i++)
-                start_copy(r, i);
-        }
-        __syncthreads();  // the barriers are visible to the block
-    }
-    /* A thread's entries of a step: logits, or z with repetition penalties. NaN past the end,
-     * which is never a candidate */
-    __device__ __forceinline__ void
-    load(float (&x)[VECS][4], const rules &a, const row &r, int step) const
-    {
-        if (aligned) mbarrier_wait(&full[step % STAGES], step / STAGES & 1);
-        const float *from = ring + step % STAGES * STEP + threadIdx.x * 4;
-#pragma unroll
-        for (int v = 0; v < VECS; v++) {
-            int i = index(step, v);
-            if (aligned && i + 4 <= end)
-                *(float4 *)x[v] = *(const float4 *)(from + v * ONCE_THREADS * 4);
-            else
-#pragma unroll
-                for (int c = 0; c < 4; c++)
-                    x[v][c] = i + c < end ? r.logits[i + c] : NAN;
-        }
-        if (!r.seen) return;
-#pragma unroll
-        for (int v = 0; v < VECS; v++)
-#pragma unroll
-            for (int c = 0; c < 4; c++) {
-                int i = index(step, v) + c;
-                if (i < end) x[v][c] = score_of(a, x[v][c], r.seen[i]);
-            }
-    }
-};
-
-static __device__ slice
-slice_of(const rules &a, const row &r, int blocks, int rank, float *ring, uint64_t *full)
-{
-    int length = ((a.V - 1) / blocks + 4) / 4 * 4, first = min(a.V, rank * length);
-    int end = min(a.V, first + length);
-    bool aligned = (uintptr_t)r.logits % sizeof(float4) == 0;
-    float saturated = a.softcap > 0.0f && !r.seen ? 20.0f * a.softcap : INFINITY;
-    return {first, end, (end - first + STEP - 1) / STEP, aligned, ring, full, saturated};
-}
-
-static __device__ float max4(const float (&x)[4])
-{
-    return fmaxf(fmaxf(x[0], x[1]), fmaxf(x[2], x[3]));
-}
 
 /* Candidates, in shared memory */
 template <int SIZE> struct candidates {
     u64 key[SIZE];   // 0: none
     unsigned count;  // if it exceeds SIZE, some are lost
     bool lost;
+    float max_z;  // once the list has been shortened
 };
 
+/* The least and the largest upper half of a block's keys that are not 0; a thread has N.
+ * The upper half is z, as an integer of the same order. */
+struct bounds {
+    unsigned low, high;
+};
+template <int N> static __device__ __forceinline__ bounds bounds_of(const u64 (&key)[N])
+{
+    constexpr int WARPS = ONCE_THREADS / WARP;
+    __shared__ bounds of_warp[WARPS];
+    int lane = threadIdx.x % WARP;
+    bounds z = {~0u, 0};
+    auto add = [&](unsigned low, unsigned high) {
+        z.low = min(z.low, low), z.high = max(z.high, high);
+    };
+    auto add_lanes = [&] {
+        for (int m = WARP / 2; m > 0; m >>= 1)
+            add(__shfl_xor_sync(0xffffffffu, z.low, m),
+                __shfl_xor_sync(0xffffffffu, z.high, m));
+    };
+#pragma unroll
+    for (int u = 0; u < N; u++)
+        if (key[u]) add((unsigned)(key[u] >> 32), (unsigned)(key[u] >> 32));
+    add_lanes();
+    if (lane == 0) of_warp[threadIdx.x / WARP] = z;
+    __syncthreads();  // the bounds of all warps are visible to the block
+    z = of_warp[lane % WARPS];
+    add_lanes();
+    return z;
+}
+
 /* A key that at least k of the block's keys reach, if possible not more than `most`; a
- * thread has N. At least k reach low, fewer reach high. */
+ * thread has N, z are their bounds. At least k reach low. Each step halves the range and
+ * costs a barrier: from the bounds on, fewer are needed than from all 64 bits. */
 template <int N>
 static __device__ __forceinline__ u64
-limit_of(const u64 (&key)[N], int k, int most, u64 low, u64 high)
+limit_of(const u64 (&key)[N], bounds z, int k, int most, u64 low)
 {
-    while (high - low > 1) {
-        u64 middle = low + (high - low) / 2;
+    u64 high = ((u64)z.high << 32 | ~0u) + 1, middle = max((u64)z.low << 32, low + 1);
+    while (high - low > 1) {  // fewer than k reach high
         int count = 0;
 #pragma unroll
         for (int u = 0; u < N; u++)
@@ -124,6 +72,7 @@ limit_of(const u64 (&key)[N], int k, int most, u64 low, u64 high)
         else
             low = middle;
         if (count >= k && count <= most) break;
+        middle = low + (high - low) / 2;
     }
     return low;
 }
@@ -132,7 +81,7 @@ limit_of(const u64 (&key)[N], int k, int most, u64 low, u64 high)
  * the key that it returns; at least k keys reach low. */
 template <int SIZE>
 static __device__ __attribute__((noinline)) u64
-shorten(candidates<SIZE> *list, int k, int most, u64 low, u64 high)
+shorten(candidates<SIZE> *list, int k, int most, u64 low)
 {
     constexpr int KEYS_PER_THREAD = SIZE / ONCE_THREADS;
     u64 key[KEYS_PER_THREAD];
@@ -142,9 +91,13 @@ shorten(candidates<SIZE> *list, int k, int most, u64 low, u64 high)
         int i = threadIdx.x + u * ONCE_THREADS;
         key[u] = i < n ? list->key[i] : 0;
     }
-    u64 least = limit_of(key, k, most, low, high);
+    bounds z = bounds_of(key);
+    u64 least = limit_of(key, z, k, most, low);
     __syncthreads();  // every thread has its keys
-    if (threadIdx.x == 0) list->lost |= list->count > SIZE, list->count = 0;
+    if (threadIdx.x == 0) {
+        list->lost |= list->count > SIZE, list->count = 0;
+        list->max_z = value_of((u64)z.high << 32);
+    }
     __syncthreads();  // the list is empty
 #pragma unroll
     for (int u = 0; u < KEYS_PER_THREAD; u++)
@@ -170,7 +123,8 @@ find_candidates(candidates<OWN_SIZE> *own, const rules &a, const row &r, const s
             for (int v = 0; v < VECS; v++)
                 max = fmaxf(max, max4(x[v]));
             u64 key[1] = {key_of(max, 0)};
-            lower = value_of(limit_of(key, a.top_k, a.top_k + a.top_k / 4, 0, ~0ull));
+            lower = value_of(
+                limit_of(key, bounds_of(key), a.top_k, a.top_k + a.top_k / 4, 0));
             if (lower > of.saturated) lower = of.saturated;
             if (lower < -of.saturated) lower = -INFINITY;
         }
@@ -179,14 +133,14 @@ find_candidates(candidates<OWN_SIZE> *own, const rules &a, const row &r, const s
         for (int i = 0; i < VECS * 4; i++)
             some |= (unsigned)(x[i / 4][i % 4] >= lower) << i;
         for (; some; some &= some - 1) {
-            int bit = __ffs((int)some) - 1, i = of.index(step, bit / 4) + bit % 4;
-            u64 key = key_of(score(a, r, i), i);
+            int bit = __ffs((int)some) - 1, v = bit / 4, c = bit % 4;
+            u64 key = key_of(of.score_at(a, r, step, v, c), of.index(step, v) + c);
             if (key < least) continue;
             unsigned at = atomicAdd(&own->count, 1u);
             full |= at >= OWN_SIZE / 2;
             if (at < OWN_SIZE) own->key[at] = key;
         }
-        if (__syncthreads_or(full)) least = shorten(own, a.top_k, MAX_K, least, ~0ull);
+        if (__syncthreads_or(full)) least = shorten(own, a.top_k, MAX_K, least);
         if (threadIdx.x == 0) of.start_copy(r, step + STAGES);
     }
     return least;
@@ -201,17 +155,20 @@ static __device__ __forceinline__ u64 best_candidate(
     int i = threadIdx.x, n = (int)list.count, rank = 0;
     u64 key = i < n ? list.key[i] : 0, weight = 0, above = 0, needed = ~0ull;
     float one = one_of(a.V), z = value_of(key);
-#pragma unroll 8
-    for (int j = 0; j < n; j++)
-        rank += list.key[j] > key;
+    if (key)  // most warps have none
+#pragma unroll 4
+        for (int j = 0; j < n; j++)
+            rank += list.key[j] > key;
     bool kept = key && rank < a.top_k;
     if (a.top_p < 1.0f) {
-        weights[i] = weight = kept ? weight_of(z, max_z, one) : 0;
+        if (kept) weight = weight_of(z, max_z, one);
+        weights[i] = weight;
         double open = ceil(a.top_p * (double)block_reduce<true>(weight));
         needed = open < 1.0 ? 1 : (u64)open;
-#pragma unroll 8
-        for (int j = 0; j < n; j++)
-            if (list.key[j] > key) above += weights[j];
+        if (kept)
+#pragma unroll 4
+            for (int j = 0; j < n; j++)
+                if (list.key[j] > key) above += weights[j];
     }
     u64 best = 0;
     if (kept && above < needed) {
@@ -235,7 +192,7 @@ static __device__ __attribute__((noinline)) u64 sample_row(const rules &a, const
 }
 
 /* top_k, with top_p or without */
-static __global__ void __launch_bounds__(ONCE_THREADS)
+static __global__ void __launch_bounds__(ONCE_THREADS, ONCE_PER_SM)
     top_k_kernel(batch x, rules a, int blocks)
 {
     extern __shared__ __align__(128) float ring[];
@@ -253,7 +210,7 @@ static __global__ void __launch_bounds__(ONCE_THREADS)
     of.start(r);  // has a barrier: the lists are empty
     if (blocks > 1) cluster_arrive();
     u64 least = find_candidates(&own, a, r, of);
-    if (own.count > MAX_K) least = shorten(&own, a.top_k, MAX_K, least, ~0ull);
+    if (own.count > MAX_K) least = shorten(&own, a.top_k, MAX_K, least);
     if (blocks > 1) cluster_wait();  // the first block's list is empty
     candidates<ALL_SIZE> *to = cluster_map(&all, 0);
     if (tid < (int)own.count) to->key[rank * MAX_K + tid] = own.key[tid];
@@ -265,24 +222,11 @@ static __global__ void __launch_bounds__(ONCE_THREADS)
     if (all.lost) {
         best = sample_row(a, r);
     } else {
-        u64 high = block_reduce<false>(max(all.key[tid], all.key[tid + ONCE_THREADS]));
-        shorten(&all, a.top_k, a.top_k + a.top_k / 2, least, high + 1);
-        best = best_candidate(a, r, all, own.key, value_of(high));
+        shorten(&all, a.top_k, a.top_k + a.top_k / 2, least);
+        best = best_candidate(a, r, all, own.key, all.max_z);
     }
     if (tid == 0) store_token(x, b, a.V, best);
 }
 
-/* Host. Blocks of a cluster: together they fill the GPU, each with a few steps at least.
- * 0: take the kernels of sample_parts.cuh. */
-static int once_blocks(int B, int V)
-{
-    if (!code_is_sm90a()) return 0;
-    int blocks = ONCE_BLOCKS, resident = 1024 / ONCE_THREADS;
-    // clusters do not fill the groups of multiprocessors evenly
-    while (blocks > 1 && ((long long)blocks * B > sm_count() * resident * 9 / 10 ||
-                          V / blocks < 4 * ONCE_THREADS))
-        blocks /= 2;
-    return blocks;
-}
 #endif
 // END SOLUTION

@@ -180,6 +180,11 @@ __global__ void block_200(float *x, size_t n)
 {
     if (blockIdx.x == 200) x[n - 1] = 1;
 }
+// The first block of the last cluster of 8 writes the end.
+__global__ void first_of_cluster(float *x, size_t n)
+{
+    if (blockIdx.x + 8 == gridDim.x) x[n - 1] = 1;
+}
 __global__ void int_offset(float *x, int row)
 {
     x[(int)blockIdx.x * row] = 1;
@@ -239,6 +244,13 @@ static int samples(void)
     one_each<<<MANY / 256, 256>>>(dry_x, MANY);
     bool right = dry_x[0] == 1 && end_written() && dry_x[MANY / 3] == 0;
     return !(right && wbcpu_dry_complete() == 0 && !cudaGetLastError());
+}
+static int samples_clusters(void)
+{
+    begin_dry(WBCPU_DRY_SAMPLE);
+    wbcpu_next_launch_is((const void *)first_of_cluster, 8, false);
+    first_of_cluster<<<MANY / 256, 256>>>(dry_x, MANY);
+    return !end_written();
 }
 static int sets_the_ends(void)
 {
@@ -321,6 +333,7 @@ static int finds_nothing(void)  // no block writes the end: all of them have run
 static void dry_runs(void)
 {
     tap(exits(0, samples), "a dry run writes both ends of 10 GB");
+    tap(exits(0, samples_clusters), "and runs the first block of the last cluster");
     tap(exits(0, sets_the_ends), "cudaMemset in a dry run");
     tap(exits(7, overflows), "an int offset that overflows is a fault");
     tap(exits(7, past_the_end), "so is an access past the end");
