@@ -42,10 +42,12 @@ find_engines() { # BASE
 }
 
 # mpirun's reports are paragraphs between two lines of dashes. One line says which rank was
-# killed; a rank that ends with an error has said why.
+# killed; a rank that ends with an error has said why. The others may have been about to
+# read that rank's memory: what the library says about it, [host:123] Read -1, comes last,
+# unless the line about the rank explains it.
 shorten() {
     trap '' INT TERM # it ends when mpirun does
-    local line inside='' text=''
+    local line inside='' text='' of_library='' named=''
     local killed='process rank ([0-9]+) .* on +signal ([0-9]+)'
     while IFS= read -r line; do
         if [[ $line =~ ^-{60,}$ ]]; then
@@ -53,13 +55,16 @@ shorten() {
             if [[ $text =~ $killed ]]; then
                 echo "rank ${BASH_REMATCH[1]} was ended by signal ${BASH_REMATCH[2]}, so all ranks were" \
                     "stopped: continue with --resume (make tinylm-train ARGS=--resume)"
+                named=1
             elif [[ -n $text && $text != *non-zero* ]]; then echo "mpirun:$text"
             fi
             text=''
         elif [ -n "$inside" ]; then text+=" $line"
+        elif [[ $line =~ ^\[[^]]*:[0-9]+\]\ Read\  ]]; then of_library+="$line"$'\n'
         elif [[ $line != 'mpirun: Forwarding signal'* ]]; then printf '%s\n' "$line"
         fi
     done
+    [ -n "$named" ] || printf '%s' "$of_library"
 }
 
 run() { # N COMMAND...
