@@ -77,33 +77,32 @@ std::string function_name(const char *symbol)
     return result;
 }
 
-/* --- the next launch ---------------------------------------------------------------- */
-
-/* NULL: the program has no symbol table */
-static const char *kernel_name(const void *kernel)
+const char *function_at(const void *start)
 {
     static std::mutex lock;
     static auto &known = *new std::unordered_map<const void *, std::string>;
     std::lock_guard<std::mutex> hold(lock);
-    auto at = known.find(kernel);
+    auto at = known.find(start);
     if (at == known.end()) {
         std::string name;
-        uintptr_t value = (uintptr_t)kernel - load_address();
+        uintptr_t value = (uintptr_t)start - load_address();
         each_symbol([&](const char *symbol, const ElfW(Sym) & s) {
             if ((s.st_info & 15) == STT_FUNC && s.st_value == value)
                 name = function_name(symbol);
         });
-        at = known.emplace(kernel, name).first;
+        at = known.emplace(start, name).first;
     }
     return at->second.empty() ? nullptr : at->second.c_str();
 }
+
+/* --- the next launch ---------------------------------------------------------------- */
 
 static thread_local wbcpu_next_launch next = {nullptr, 1};
 
 extern "C" void wbcpu_name_next_launch(const void *kernel, int cluster)
 {
     next = {
-        kernel_name(kernel), (uint8_t)(cluster < 1 ? 1 : cluster > 255 ? 255 : cluster)};
+        function_at(kernel), (uint8_t)(cluster < 1 ? 1 : cluster > 255 ? 255 : cluster)};
 }
 extern "C" wbcpu_next_launch wbcpu_take_next_launch()
 {

@@ -15,5 +15,7 @@ uintptr_t load_address();
 std::string demangled(const char *symbol);
 /* norm<float> of void norm<float>(float const *, int) */
 std::string function_name(const char *symbol);
+/* The function of the program that starts there; NULL: none, or no symbol table */
+const char *function_at(const void *start);
 }  // namespace wbcpu
 #endif

@@ -1,5 +1,6 @@
 /* host.cpp - host code that accesses device memory, or pinned memory that a stream still
  * uses; the program's line and function of a running call. */
+#include "../symbols.h"
 #include "host.h"
 #include "host_hooks.h"
 #include "memory.h"
@@ -33,7 +34,9 @@ static _Unwind_Reason_Code next_frame(_Unwind_Context *context, void *out)
         w->program = at;
         return _URC_END_OF_STACK;
     }
-    if (at->function != "?" && at->function != "") w->function = at->function;
+    /* Check mode's library has no debug information. */
+    if (const char *name = function_at((const void *)_Unwind_GetRegionStart(context)))
+        w->function = name;
     return _URC_NO_REASON;
 }
 
