@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-template <class F> static void mma_of_warp(uint64_t value[32], F widen)
+template <float (*WIDEN)(uint16_t)> static void mma_of_warp(uint64_t value[32])
 {
     float a[16][16], rows_b[16][8], c[16][8];
     for (int lane = 0; lane < 32; lane++) {
@@ -15,9 +15,9 @@ template <class F> static void mma_of_warp(uint64_t value[32], F widen)
         for (int high = 0; high < 2; high++) {
             for (int i = 0; i < 4; i++)
                 a[row + i % 2 * 8][col + i / 2 * 8 + high] =
-                    widen((uint16_t)(w->a[i] >> 16 * high));
+                    WIDEN((uint16_t)(w->a[i] >> 16 * high));
             for (int i = 0; i < 2; i++) {
-                rows_b[col + i * 8 + high][row] = widen((uint16_t)(w->b[i] >> 16 * high));
+                rows_b[col + i * 8 + high][row] = WIDEN((uint16_t)(w->b[i] >> 16 * high));
                 c[row + i * 8][col + high] = w->c[2 * i + high];
             }
         }
@@ -34,11 +34,11 @@ template <class F> static void mma_of_warp(uint64_t value[32], F widen)
 }
 extern "C" void wbcpu_mma_f16(uint64_t value[32], unsigned)
 {
-    mma_of_warp(value, wbcpu::half_to_float_soft);
+    mma_of_warp<wbcpu::half_to_float_soft>(value);
 }
 extern "C" void wbcpu_mma_bf16(uint64_t value[32], unsigned)
 {
-    mma_of_warp(value, wbcpu::bfloat16_to_float);
+    mma_of_warp<wbcpu::bfloat16_to_float>(value);
 }
 
 static void load_matrices(uint64_t value[32], bool transposed)

@@ -85,6 +85,7 @@ struct slot {
 };
 struct table {
     std::vector<request> requests;
+    std::vector<uint64_t> keys; /* of the requests */
     std::vector<slot> slots;
     uint32_t use;
 };
@@ -112,9 +113,13 @@ static slot *find_or_add(table *t, uint64_t key, unsigned lane)
     slot *s = slot_of(t, key);
     if (s->use != t->use) {
         t->requests.push_back({});
+        t->keys.push_back(key);
         *s = {key, (uint32_t)t->requests.size(), lane, 0, t->use};
     }
-    if (s->lane != lane) s->lane = lane, s->times = 0;
+    if (s->lane != lane) {
+        s->lane = lane;
+        s->times = t->requests[s->number - 1].lanes >> lane & 1; /* as expected below */
+    }
     s->times++;
     return s;
 }
@@ -123,6 +128,7 @@ static void
 add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, uint64_t block)
 {
     path p = {{}, block, hash_of({})};
+    size_t next = 0; /* the request that probably comes next, as for the lane before */
     for (unsigned i = first; i < log.used; i++) {
         uint64_t e = log.entry[i];
         if (is_block(e)) {
@@ -130,10 +136,15 @@ add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, uint64_t 
             continue;
         }
         uint64_t key = mix(p.hash, e & ~offset_bits);
-        slot *s = find_or_add(t, key, lane);
-        if (s->times > 1) /* the same access again, in the same basic block */
-            s = find_or_add(t, mix(key, s->times), lane);
-        request *r = unpack(&t->requests[s->number - 1], e);
+        bool expected = next < t->keys.size() && t->keys[next] == key &&
+                        !(t->requests[next].lanes >> lane & 1);
+        if (!expected) {
+            slot *s = find_or_add(t, key, lane);
+            if (s->times > 1) /* the same access again, in the same basic block */
+                s = find_or_add(t, mix(key, s->times), lane);
+            next = s->number - 1;
+        }
+        request *r = unpack(&t->requests[next++], e);
         r->lanes |= 1u << lane;
         r->offset[lane] = e & offset_bits;
     }
@@ -161,5 +172,6 @@ void align(const lane_log *logs, uint32_t lanes, unsigned first)
     for (const request &r : t.requests)
         take(r);
     t.requests.clear();
+    t.keys.clear();
 }
 }  // namespace wbcpu::check

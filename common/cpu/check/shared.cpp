@@ -153,10 +153,10 @@ uint32_t last_write(uintptr_t address, uint32_t *number, uint16_t *site)
     int rank = rank_of(address);
     if (rank < 0) return 0;
     const cell &c = memories[rank].cells[shared_offset(address) / 4];
-    if (c.stamp != memories[rank].stamp || !c.writer[0]) return 0;
-    *number = c.writer[0];
-    *site = c.write_site[0];
-    return c.write_time[0];
+    if (c.stamp != memories[rank].stamp || !c.writer[0].thread) return 0;
+    *number = c.writer[0].thread;
+    *site = c.writer[0].site;
+    return c.writer[0].time;
 }
 void forget_writes(uintptr_t address, size_t bytes)
 {
