@@ -71,7 +71,7 @@ ops-data: $(OPS_DATA)/names  ##+ develop: expected results of the common ops, fo
 $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o
 	$(LINK)
 
-TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(SANDBOXED) $(addprefix $(B)/tests/labs/,intruder old_kernel) \
-                 $(GRADER) $(HARNESS) $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB) \
-                 $(if $(CHECK),,check-mode)
+TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(SANDBOXED) $(LAB_BEGINS:=.gch) \
+                 $(addprefix $(B)/tests/labs/,intruder old_kernel) $(GRADER) $(HARNESS) \
+                 $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB) $(if $(CHECK),,check-mode)
 .PHONY: examples test test-programs test-gpu compile-archs list-labs list-tests ops-data
