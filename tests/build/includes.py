@@ -13,7 +13,7 @@ MODULES = [
     ("wb",       r"common/(wb|wb_error)\.[ch]"),
     ("cuda",     r"common/cuda/.*"),
     ("toolkit",  r"common/cpu/include/(?!wbcpu).*"),
-    ("lanes",    r"common/cpu/include/wbcpu/lanes\.h"),
+    ("lanes",    r"common/cpu/include/wbcpu/(lanes|mma)\.h"),
     ("cpu",      r"common/cpu/.*"),
     ("griffin",  r"common/griffin/.*"),
     ("ops",      r"common/(?:ops/.*|ceiling\.[ch])"),  # the ceilings are measured by ops
@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     # the device layer and what learners write on it
     "wb":       "toolkit",
     "lanes":    "toolkit",
-    "cuda":     "wb toolkit",
+    "cuda":     "wb toolkit lanes",
     "contract": "wb toolkit",
     "lab":      "contract cuda wb toolkit",
     # what the programs share
@@ -59,7 +59,7 @@ MAY_INCLUDE = {
     "grader":   "common wb cpu toolkit",
     "adapter":  "grader contract common wb",
     "toolkit":  "cpu",
-    "cpu":      "toolkit wb",
+    "cpu":      "toolkit wb lanes",
     # measurements and tests see everything but the inside of a lab
     "bench":    "contract cuda ops decoder model griffin common wb tinylm engine public toolkit",
     "tests":    "contract cuda ops decoder model griffin common wb tinylm engine text public grader "
