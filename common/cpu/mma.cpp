@@ -5,12 +5,13 @@
 #include "include/cuda_fp16.h"
 
 #include <string.h>
+#include <utility>
 
 template <float (*WIDEN)(uint16_t)> static void mma_of_warp(uint64_t value[32])
 {
     float a[16][16], rows_b[16][8], c[16][8];
     for (int lane = 0; lane < 32; lane++) {
-        const wbcpu_mma *w = (const wbcpu_mma *)value[lane];
+        const wbcpu_mma_lane *w = (const wbcpu_mma_lane *)value[lane];
         int row = lane / 4, col = lane % 4 * 2;
         for (int high = 0; high < 2; high++) {
             for (int i = 0; i < 4; i++)
@@ -29,7 +30,7 @@ template <float (*WIDEN)(uint16_t)> static void mma_of_warp(uint64_t value[32])
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 2; i++)
             memcpy(
-                &((const wbcpu_mma *)value[lane])->c[2 * i],
+                &((const wbcpu_mma_lane *)value[lane])->c[2 * i],
                 &c[lane / 4 + i * 8][lane % 4 * 2], 8);
 }
 extern "C" void wbcpu_mma_f16(uint64_t value[32], unsigned)
@@ -41,25 +42,19 @@ extern "C" void wbcpu_mma_bf16(uint64_t value[32], unsigned)
     mma_of_warp<wbcpu::bfloat16_to_float>(value);
 }
 
-static void load_matrices(uint64_t value[32], bool transposed)
+extern "C" void wbcpu_load_matrices(uint64_t value[32], unsigned)
 {
-    for (int lane = 0; lane < 32; lane++)
-        for (int m = 0; m < 4; m++) {
-            int row = lane / 4, col = lane % 4 * 2;
+    for (int lane = 0; lane < 32; lane++) {
+        auto own = (const wbcpu_matrix_lane *)value[lane];
+        for (int m = 0; m < own->matrices; m++) {
             uint16_t two[2];
             for (int i = 0; i < 2; i++) {
-                int named = 8 * m + (transposed ? col + i : row);
-                auto w = (const wbcpu_ldmatrix *)value[named];
-                two[i] = ((const uint16_t *)w->row)[transposed ? row : col + i];
+                int row = lane / 4, col = lane % 4 * 2 + i;
+                if (own->transposed) std::swap(row, col);
+                auto named = (const wbcpu_matrix_lane *)value[8 * m + row];
+                two[i] = ((const uint16_t *)named->row)[col];
             }
-            memcpy(&((const wbcpu_ldmatrix *)value[lane])->r[m], two, 4);
+            memcpy(&own->r[m], two, 4);
         }
-}
-extern "C" void wbcpu_ldmatrix_rows(uint64_t value[32], unsigned)
-{
-    load_matrices(value, false);
-}
-extern "C" void wbcpu_ldmatrix_columns(uint64_t value[32], unsigned)
-{
-    load_matrices(value, true);
+    }
 }

@@ -4,6 +4,7 @@
 
 #include "include/cuda_bf16.h"
 #include "include/cuda_fp16.h"
+#include "include/wbcpu/mma.h"
 
 namespace wbcpu
 {
@@ -74,8 +75,7 @@ static bool mma(ptx_run &run, const ptx_instruction &i)
         for (size_t r = 0; r < n && r < (o == 1 ? 2 : 4); r++)
             into[o][r] = (uint32_t)run.get(x.kind == ptx_operand::LIST ? x.list[r] : x);
     }
-    wbcpu_together work = multiply;
-    wbcpu_collective(WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&mine, (uint64_t)work);
+    wbcpu_run_together(~0u, &mine, multiply);
     for (size_t r = 0; r < i.operands[0].list.size(); r++)
         run.set(i.operands[0].list[r], mine.c[r]);
     return true;
@@ -83,36 +83,17 @@ static bool mma(ptx_run &run, const ptx_instruction &i)
 
 /* --- ldmatrix, stmatrix -------------------------------------------------------------------- */
 
-struct matrix_lane {
-    const char *row;
-    int count;
-    bool transposed;
-    uint32_t r[4];
-};
-static void load_matrices(uint64_t value[32], unsigned)
-{
-    for (int lane = 0; lane < 32; lane++) {
-        matrix_lane *l = (matrix_lane *)value[lane];
-        for (int m = 0; m < l->count; m++)
-            for (int e = 0; e < 2; e++) {
-                int row = lane / 4, column = lane % 4 * 2 + e;
-                if (l->transposed) std::swap(row, column);
-                const matrix_lane *named = (const matrix_lane *)value[8 * m + row];
-                memcpy((char *)&l->r[m] + 2 * e, named->row + 2 * column, 2);
-            }
-    }
-}
 static bool ldmatrix(ptx_run &run, const ptx_instruction &i)
 {
-    matrix_lane mine = {
-        (const char *)__cvta_shared_to_generic(
-            run.get(i.operands[1]) + i.operands[1].number),
-        i.has("x4") ? 4 : i.has("x2") ? 2 : 1, i.has("trans"), {0}};
-    wbcpu_together work = load_matrices;
-    wbcpu_collective(WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&mine, (uint64_t)work);
+    unsigned r[4];
+    wbcpu_matrix_lane mine = {
+        r,
+        __cvta_shared_to_generic(run.get(i.operands[1]) + i.operands[1].number),
+        i.has("x4") ? 4 : i.has("x2") ? 2 : 1, i.has("trans")};
+    wbcpu_run_together(~0u, &mine, wbcpu_load_matrices);
     const ptx_operand &to = i.operands[0];
-    for (size_t m = 0; m < (size_t)mine.count; m++)
-        run.set(to.kind == ptx_operand::LIST ? to.list[m] : to, mine.r[m]);
+    for (size_t m = 0; m < (size_t)mine.matrices; m++)
+        run.set(to.kind == ptx_operand::LIST ? to.list[m] : to, r[m]);
     return true;
 }
 

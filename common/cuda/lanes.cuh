@@ -54,9 +54,7 @@ static __device__ __forceinline__ void sum_lanes(float (&x)[N])
     if (LANES == 1) return;
     unsigned mask = (unsigned)((1ull << LANES) - 1) << threadIdx.x % 32 / LANES * LANES;
 #ifdef ONE_WAIT
-    wbcpu_together work = sum_lanes_of_warp<LANES, N>;
-    wbcpu_collective(
-        WBCPU_OP_CALL, mask, (uint64_t)(uintptr_t)&x[0], (uint64_t)(uintptr_t)work);
+    wbcpu_run_together(mask, x, sum_lanes_of_warp<LANES, N>);
 #else
 #pragma unroll
     for (int i = 0; i < N; i++)

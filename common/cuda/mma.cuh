@@ -179,24 +179,23 @@ template <typename E>
 WBCPU_INLINE void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
     unsigned b[2] = {b0, b1};
-    wbcpu_mma own = {c, a, b};
-    wbcpu_collective(
-        WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)mma_of_warp(E()));
+    wbcpu_mma_lane own = {c, a, b};
+    wbcpu_run_together(~0u, &own, mma_of_warp(E()));
 }
 
-WBCPU_INLINE void load_matrices(unsigned *r, const void *row, wbcpu_together work)
+WBCPU_INLINE void load_matrices(unsigned *r, const void *row, bool transposed)
 {
-    wbcpu_ldmatrix own = {r, row};
+    wbcpu_matrix_lane own = {r, row, 4, transposed};
     wbcpu_check_row(row);
-    wbcpu_collective(WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)work);
+    wbcpu_run_together(~0u, &own, wbcpu_load_matrices);
 }
 WBCPU_INLINE void ldmatrix(unsigned (&r)[4], const void *row)
 {
-    load_matrices(r, row, wbcpu_ldmatrix_rows);
+    load_matrices(r, row, false);
 }
 WBCPU_INLINE void ldmatrix_trans(unsigned (&r)[4], const void *row)
 {
-    load_matrices(r, row, wbcpu_ldmatrix_columns);
+    load_matrices(r, row, true);
 }
 
 WBCPU_INLINE void cp_async(void *smem, const void *gmem, bool valid)

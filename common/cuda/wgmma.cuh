@@ -239,8 +239,7 @@ WBCPU_INLINE void compute_now(float) {}
 
 WBCPU_INLINE void start_wgmma(wbcpu_wgmma own)
 {
-    wbcpu_collective(
-        WBCPU_OP_CALL, ~0u, (uint64_t)(uintptr_t)&own, (uint64_t)wbcpu_wgmma_start);
+    wbcpu_run_together(~0u, &own, wbcpu_wgmma_start);
 }
 template <typename E, wgmma_major A_MAJOR = K_MAJOR, wgmma_major B_MAJOR = K_MAJOR, int R>
 WBCPU_INLINE void wgmma(float (&d)[R], uint64_t a, uint64_t b, bool accumulate)

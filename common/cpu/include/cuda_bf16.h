@@ -44,11 +44,6 @@ struct alignas(4) __nv_bfloat162 {
     }
 };
 typedef __nv_bfloat162 nv_bfloat162;
-namespace wbcpu
-{
-template <> inline constexpr bool is_plain_class<__nv_bfloat16> = true;
-template <> inline constexpr bool is_plain_class<__nv_bfloat162> = true;
-}  // namespace wbcpu
 
 #define WBCPU_H __nv_bfloat16
 #define WBCPU_H2 __nv_bfloat162

@@ -44,11 +44,6 @@ struct alignas(4) __half2 {
 };
 typedef __half2 half2;
 typedef __half2 __nv_half2;
-namespace wbcpu
-{
-template <> inline constexpr bool is_plain_class<__half> = true;
-template <> inline constexpr bool is_plain_class<__half2> = true;
-}  // namespace wbcpu
 
 #define WBCPU_H __half
 #define WBCPU_H2 __half2

@@ -67,8 +67,7 @@ inline size_t place(int lane, int i, unsigned ld, bool by_rows)
 inline void nothing(uint64_t *, unsigned) {}
 WBCPU_INLINE void synchronize()
 {
-    wbcpu_together together = nothing;
-    wbcpu_collective(WBCPU_OP_CALL, 0xffffffffu, 0, (uint64_t)together);
+    wbcpu_run_together(~0u, nullptr, nothing);
 }
 
 /* The eight elements of the running lane */
@@ -203,9 +202,7 @@ WBCPU_INLINE void mma_sync(
     const fragment<accumulator, M, N, K, Sum> &c)
 {
     wbcpu_mma::lane_fragments mine = {a.x, b.x, c.x, d.x};
-    wbcpu_together multiply = wbcpu_mma::multiply<Factor, Sum>;
-    wbcpu_collective(
-        WBCPU_OP_CALL, 0xffffffffu, (uint64_t)(uintptr_t)&mine, (uint64_t)multiply);
+    wbcpu_run_together(~0u, &mine, wbcpu_mma::multiply<Factor, Sum>);
 }
 
 }  // namespace wmma

@@ -98,9 +98,7 @@ template <class T, class Op>
 WBCPU_INLINE T reduce(const coalesced_group &group, T value, const Op &op)
 {
     wbcpu_reduce::lane_value<T, Op> mine = {value, &op};
-    wbcpu_together fold = wbcpu_reduce::fold<T, Op>;
-    wbcpu_collective(
-        WBCPU_OP_CALL, group.mask(), (uint64_t)(uintptr_t)&mine, (uint64_t)fold);
+    wbcpu_run_together(group.mask(), &mine, wbcpu_reduce::fold<T, Op>);
     return mine.value;
 }
 

@@ -26,9 +26,7 @@ template <bool Inclusive, class Group, class T, class Op>
 WBCPU_INLINE T scan(const Group &group, T value, const Op &op)
 {
     lane_value<T, Op> mine = {value, &op};
-    wbcpu_together work = prefixes<Inclusive, T, Op>;
-    wbcpu_collective(
-        WBCPU_OP_CALL, group.mask(), (uint64_t)(uintptr_t)&mine, (uint64_t)work);
+    wbcpu_run_together(group.mask(), &mine, prefixes<Inclusive, T, Op>);
     return mine.value;
 }
 }  // namespace wbcpu_reduce

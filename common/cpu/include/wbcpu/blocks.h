@@ -35,7 +35,7 @@ WBCPU_INLINE void end_block()
 
 /* What a name from outside of a kernel must be: nothing volatile, and no class whose
  * operators could wait. classes: false if the program has operators of its own, perhaps for
- * CUDA's classes. cuda_fp16.h and cuda_bf16.h add theirs. */
+ * CUDA's classes. float16_ops.h adds the 16-bit types. */
 template <class T, class... Types>
 constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 template <class T>

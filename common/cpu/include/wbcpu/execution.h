@@ -86,4 +86,12 @@ void wbcpu_avoid_waits(void);
 int wbcpu_avoids_waits(void);
 }
 
+/* Calls work once for the lanes of the mask; value[l] is `own` of lane l. */
+WBCPU_INLINE void
+wbcpu_run_together(unsigned mask, const void *own, wbcpu_together work)
+{
+    wbcpu_collective(
+        WBCPU_OP_CALL, mask, (uint64_t)(uintptr_t)own, (uint64_t)(uintptr_t)work);
+}
+
 #endif

@@ -9,6 +9,12 @@
 #define H WBCPU_H
 #define H2 WBCPU_H2
 
+namespace wbcpu
+{
+template <> inline constexpr bool is_plain_class<H> = true; /* blocks.h */
+template <> inline constexpr bool is_plain_class<H2> = true;
+}  // namespace wbcpu
+
 /* --- arithmetic --------------------------------------------------------------------- */
 
 WBCPU_INLINE H operator+(const H &a, const H &b)
