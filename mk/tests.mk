@@ -23,7 +23,7 @@ BUILD_TESTS = $(MAKE_ALL) $(B)/kernels.o && $(MAKE_ALL) test-programs
 # Kernels compile while packages are downloaded.
 test: build/host/setup.base  ## develop: every test (installs what it needs)
 	@$(MAKE_ALL) build/host/setup.test $(B)/kernels.o
-	@$(BUILD_TESTS) $(CRITERION)
+	@$(MAKE_ALL) test-programs $(CRITERION)
 	@$(RUN_TESTS) $(CRITERION) $(SUITES)
 
 # The suites of a subject, and its Criterion programs: tests/test_rglru.c,
