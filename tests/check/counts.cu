@@ -98,8 +98,8 @@ __global__ void nested(const float *a, float *b)  // inner loops of different le
     float sum = 0;
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 1 + (int)threadIdx.x % 2; j++)
-            sum += a[(i * 2 + j) * 32 + threadIdx.x];
-        b[i * 32 + threadIdx.x] = sum;
+            sum += a[(i * 2 + j) * 64 + threadIdx.x];
+        b[i * 64 + threadIdx.x] = sum;
     }
 }
 __global__ void read_twice(const float *a, float *b)
@@ -266,7 +266,7 @@ static void global_memory(void)
     grid_stride<<<2, 40>>>(x, y, 100);
     some_iterations<<<1, 32>>>(x, y);
     causal<<<1, 32>>>(x, y);
-    nested<<<1, 32>>>(x, y);
+    nested<<<1, 64>>>(x, y);
     read_twice<<<1, 32>>>(x, y);
     histogram<<<2, 64>>>((int *)y);
     in_place<<<4, 32>>>(y);

@@ -20,7 +20,7 @@ GLOBAL = {  # kernel: {access: (requests, sectors, ideal, bytes)}
     "grid_stride": {"read": (5, 13, 13, 400), "write": (5, 13, 13, 400)},
     "some_iterations": {"read": (8, 32, 24, 768), "write": (1, 4, 4, 128)},
     "causal": {"read": (32, 32, 32, 128), "write": (1, 4, 4, 128)},
-    "nested": {"read": (6, 24, 18, 576), "write": (3, 12, 12, 384)},
+    "nested": {"read": (12, 48, 36, 1152), "write": (6, 24, 24, 768)},
     "read_twice": {"read": (2, 8, 8, 256), "write": (1, 4, 4, 128)},
     "histogram": {"atomic": (4, 4, 4, 64)},
     "large_struct": {"read": (75, 75, 75, 1200), "write": (75, 75, 75, 1200)},

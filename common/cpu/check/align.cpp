@@ -29,10 +29,13 @@ struct path {
 static std::unordered_map<uint64_t, uint64_t> &last_block =
     *new std::unordered_map<uint64_t, uint64_t>;
 
-static void learn_loops(const lane_log &log, unsigned first, uint64_t block)
+/* From the blocks among the entries [first, end) of a log; `block` comes before them.
+ * Returns the last one. */
+static uint64_t
+learn_loops(const lane_log &log, unsigned first, unsigned end, uint64_t block)
 {
     uint64_t jump[2] = {}; /* the last one, from and to */
-    for (unsigned i = first; i < log.used; i++) {
+    for (unsigned i = first; i < end; i++) {
         uint64_t to = log.entry[i];
         if (!is_block(to)) continue;
         if (to <= block && (block != jump[0] || to != jump[1])) {
@@ -42,6 +45,7 @@ static void learn_loops(const lane_log &log, unsigned first, uint64_t block)
         }
         block = to;
     }
+    return block;
 }
 
 static uint64_t mix(uint64_t h, uint64_t x)
@@ -124,10 +128,8 @@ static slot *find_or_add(table *t, uint64_t key, unsigned lane)
     return s;
 }
 
-static void
-add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, uint64_t block)
+static void add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, path p)
 {
-    path p = {{}, block, hash_of({})};
     size_t next = 0; /* the request that probably comes next, as for the lane before */
     for (unsigned i = first; i < log.used; i++) {
         uint64_t e = log.entry[i];
@@ -150,24 +152,22 @@ add_lane(table *t, const lane_log &log, unsigned lane, unsigned first, uint64_t 
     }
 }
 
-/* The block in which the lanes part, or 0 */
-static uint64_t last_common_block(const lane_log &log, unsigned first)
-{
-    while (first--)
-        if (is_block(log.entry[first])) return log.entry[first];
-    return 0;
-}
-
 void align(const lane_log *logs, uint32_t lanes, unsigned first)
 {
     static table t;
+    const lane_log &any = logs[__builtin_ctz(lanes)];
+    uint64_t part = learn_loops(any, 0, first, 0); /* the block in which the lanes part */
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const lane_log &log = logs[__builtin_ctz(m)];
+        learn_loops(log, first, log.used, part);
+    }
+    path common = {{}, 0, hash_of({})};
+    for (unsigned i = 0; i < first; i++)
+        if (is_block(any.entry[i])) advance(&common, any.entry[i]);
     t.use++;
-    uint64_t block = last_common_block(logs[__builtin_ctz(lanes)], first);
-    for (uint32_t m = lanes; m; m &= m - 1)
-        learn_loops(logs[__builtin_ctz(m)], first, block);
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned lane = (unsigned)__builtin_ctz(m);
-        add_lane(&t, logs[lane], lane, first, block);
+        add_lane(&t, logs[lane], lane, first, common);
     }
     for (const request &r : t.requests)
         take(r);

@@ -86,6 +86,20 @@ static unsigned shortest(uint32_t lanes)
     return n;
 }
 
+/* Those of the lanes that access memory at entry i or later */
+static uint32_t with_accesses(uint32_t lanes, unsigned i)
+{
+    uint32_t some = 0;
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        const lane_log &l = logs[__builtin_ctz(m)];
+        unsigned e = i;
+        while (e < l.used && is_block(l.entry[e]))
+            e++;
+        if (e < l.used) some |= m & -m;
+    }
+    return some;
+}
+
 static void stop_logging()
 {
     if (last_thread != nobody) last_log->used = (unsigned)(next_entry - last_log->entry);
@@ -99,17 +113,11 @@ static __attribute__((noinline)) void finish_warp()
     unsigned i = 0;
     request r;
     while (lanes) {
-        for (unsigned end = shortest(lanes); i < end; i++) {
-            if (gather(&r, lanes, i)) {
-                if (!is_block(logs[__builtin_ctz(lanes)].entry[i])) take(r);
-                continue;
-            }
-            align(logs, lanes, i);
-            lanes = 0;
-            break;
-        }
-        for (uint32_t m = lanes; m; m &= m - 1)
-            if (logs[__builtin_ctz(m)].used == i) lanes &= ~(m & -m);
+        for (unsigned end = shortest(lanes); i < end && gather(&r, lanes, i); i++)
+            if (!is_block(logs[__builtin_ctz(lanes)].entry[i])) take(r);
+        uint32_t left = with_accesses(lanes, i); /* not one that has left a loop for good */
+        if (left == lanes) align(logs, lanes, i);
+        lanes = left == lanes ? 0 : left;
     }
     for (uint32_t m = logged; m; m &= m - 1)
         logs[__builtin_ctz(m)].used = 0;
@@ -153,6 +161,11 @@ extern "C" void __sanitizer_cov_trace_pc()
 {
     worker *w = self();
     if (w) append(w, (uintptr_t)__builtin_return_address(0) & offset_bits);
+}
+/* What was logged before is a block of run_threads: not the same for the first thread. */
+extern "C" void wbcpu_checked_thread_begins(wbcpu_worker *w)
+{
+    if (thread_of(static_cast<worker *>(w)) == last_thread) next_entry = last_log->entry;
 }
 void pause_counts(bool begins)
 {

@@ -118,6 +118,10 @@ struct config {
     }
 };
 
+#ifdef WBCPU_CHECKED
+extern "C" void wbcpu_checked_thread_begins(wbcpu_worker *worker);
+#endif
+
 /* Runs threads of blocks one after another on the current stack, x fastest. When a thread
  * has to wait, it keeps this stack and the scheduler continues on another. */
 template <class Kernel>
@@ -125,6 +129,9 @@ __attribute__((noinline)) void run_threads(const void *kernel, wbcpu_worker *wor
 {
     Kernel call = *static_cast<const Kernel *>(kernel);
     for (;;) {
+#ifdef WBCPU_CHECKED
+        wbcpu_checked_thread_begins(worker);
+#endif
         call();
         if (__builtin_expect(worker->sequential, 1) &&
             ++worker->thread < worker->threads) {
