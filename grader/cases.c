@@ -113,24 +113,26 @@ static void read_bound(struct reader *r, struct bound *b, const char *text, size
         [LAUNCHES] = "launches",
         [FLOAT_ATOMICS] = "float_atomics",
         [BARRIERS] = "barriers",
-        [PER_WARP] = "per_warp"};
-    size_t n = strcspn(text, "(<");
-    const char *limit = strstr(text, "<="), *after = text + length;
+        [PER_WARP] = "per_warp",
+        [TENSOR] = "tensor"};
+    size_t n = strcspn(text, "(<>");
+    const char *after = text + length;
     char *end = NULL;
-    for (int i = READS; i <= PER_WARP; i++)
+    for (int i = READS; i <= TENSOR; i++)
         if (strlen(names[i]) == n && !strncmp(names[i], text, n))
             b->what = (enum counted)i;
     if (text[n] == '(') {
         int letters = (int)strcspn(text + n + 1, ")");
         snprintf(b->buffer, sizeof b->buffer, "%.*s", letters, text + n + 1);
     }
-    if (limit) b->most = strtod(limit + 2, &end);
+    const char *limit = strstr(text, b->what == TENSOR ? ">=" : "<=");
+    if (limit) b->limit = strtod(limit + 2, &end);
     bool named = b->what == READS || b->what == WRITES;
     if (!b->what || end != after || named != (*b->buffer != 0))
         wrong(
             r,
             "bound=%s: use reads(x), writes(x), sectors, requests, conflicts, launches, "
-            "float_atomics, barriers or per_warp, then <= and a number",
+            "float_atomics, barriers or per_warp, then <= and a number, or tensor>=1000",
             text);
 }
 

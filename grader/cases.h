@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* bound=sectors<=1.1,reads(x)<=1.05: what check mode counts in one call must stay within
- * both. Structure, not values. */
+ * both. tensor>=1000: it must reach this number. Structure, not values. */
 enum counted {
     NO_BOUND,
     READS,
@@ -20,12 +20,13 @@ enum counted {
     LAUNCHES,
     FLOAT_ATOMICS,
     BARRIERS,
-    PER_WARP /* loads and stores that a warp executes one after the other */
+    PER_WARP, /* loads and stores that a warp executes one after the other */
+    TENSOR    /* multiply-adds on tensor cores: the only bound from below */
 };
 struct bound {
     enum counted what;
     char buffer[MAX_NAME]; /* of READS and WRITES */
-    double most;
+    double limit;          /* the most; of TENSOR the least */
 };
 enum { MAX_BOUNDS = 2 };
 

@@ -252,6 +252,8 @@ static double counted(const struct bound *b, json_t *kernels, struct worst *w)
         return most_barriers(kernels);
     case PER_WARP:
         return most_per_warp(kernels);
+    case TENSOR:
+        return sum_of(kernels, "tensor");
     case NO_BOUND:
         break;
     }
@@ -265,7 +267,7 @@ static bool seen(const struct bound *b, json_t *kernels)
     switch (b->what) {
     case READS:
     case WRITES:
-        return b->most < 1 || passes(kernels, b->buffer, b->what == READS) > 0;
+        return b->limit < 1 || passes(kernels, b->buffer, b->what == READS) > 0;
     case SECTORS:
     case REQUESTS:
     case PER_WARP:
@@ -283,10 +285,10 @@ explain_reads(const struct bound *b, double value, json_t *kernels, struct findi
         say(f,
             "structure: %s is read %.3g times; reads of %s, which a kernel has written, "
             "are worth another %.3g passes over %s; this case allows %.3g in total",
-            b->buffer, value - copy.passes, copy.name, copy.passes, b->buffer, b->most);
+            b->buffer, value - copy.passes, copy.name, copy.passes, b->buffer, b->limit);
     else
         say(f, "structure: %s is read %.3g times; this case allows at most %.3g",
-            b->buffer, value, b->most);
+            b->buffer, value, b->limit);
 }
 
 static void
@@ -298,45 +300,51 @@ explain(const struct bound *b, double value, json_t *kernels, struct findings *f
         break;
     case WRITES:
         say(f, "structure: %s is written %.3g times; this case allows at most %.3g",
-            b->buffer, value, b->most);
+            b->buffer, value, b->limit);
         break;
     case SECTORS:
         say(f,
             "structure: the accesses to device memory move %.3g times as many sectors of "
             "32 bytes as their data fills; this case allows at most %.3g times",
-            value, b->most);
+            value, b->limit);
         break;
     case REQUESTS:
         say(f,
             "structure: the kernels execute %.3g times as many loads and stores as they "
             "would with 16 bytes per thread; this case allows at most %.3g times",
-            value, b->most);
+            value, b->limit);
         break;
     case CONFLICTS:
         say(f,
             "structure: bank conflicts multiply the passes of shared memory by %.3g; this "
             "case allows at most %.3g",
-            value, b->most);
+            value, b->limit);
         break;
     case LAUNCHES:
         say(f, "structure: %.0f kernel%s; this case allows at most %.0f", value,
-            value == 1 ? " is launched" : "s are launched", b->most);
+            value == 1 ? " is launched" : "s are launched", b->limit);
         break;
     case FLOAT_ATOMICS:
         say(f,
             "structure: %.0f atomic operation%s on floating-point numbers, whose order "
             "changes the sum; this case allows at most %.0f",
-            value, value == 1 ? "" : "s", b->most);
+            value, value == 1 ? "" : "s", b->limit);
         break;
     case BARRIERS:
         say(f, "structure: a block waits at %.3g barriers; this case allows at most %.0f",
-            value, b->most);
+            value, b->limit);
         break;
     case PER_WARP:
         say(f,
             "structure: a warp executes %.0f loads and stores one after the other; this "
             "case allows at most %.0f",
-            value, b->most);
+            value, b->limit);
+        break;
+    case TENSOR:
+        say(f,
+            "structure: tensor cores execute %.0f multiply-adds; this case asks for at "
+            "least %.0f",
+            value, b->limit);
         break;
     case NO_BOUND:
         break;
@@ -353,7 +361,7 @@ static bool holds(const struct bound *b, json_t *kernels, struct findings *f)
         return false;
     }
     double value = counted(b, kernels, &w);
-    if (value <= b->most) return true;
+    if (b->what == TENSOR ? value >= b->limit : value <= b->limit) return true;
     explain(b, value, kernels, f);
     if (w.file)
         say(f, "           most of it at %s:%d (%.3g times)", w.file, w.line, w.ratio);

@@ -868,19 +868,18 @@ Test(cases, reads_bounds)
         read_cases(
             &lab,
             "one 03.6 40 f bound=reads(x)<=1.05 ; - ; x\n"
-            "two 03.6 60 f bound=requests<=2,reads(y)<=3 ; - ; x\n",
+            "two 03.6 60 f bound=requests<=2,tensor>=3e6 ; - ; x\n",
             error, sizeof error),
         0, "%s", error);
     const struct bound *one = lab.cases[0].bounds, *two = lab.cases[1].bounds;
     cr_expect_eq(one[0].what, READS);
     cr_expect_str_eq(one[0].buffer, "x");
-    cr_expect_eq(one[0].most, 1.05);
+    cr_expect_eq(one[0].limit, 1.05);
     cr_expect_eq(one[1].what, NO_BOUND);
     cr_expect_eq(two[0].what, REQUESTS);
-    cr_expect_eq(two[0].most, 2);
-    cr_expect_eq(two[1].what, READS);
-    cr_expect_str_eq(two[1].buffer, "y");
-    cr_expect_eq(two[1].most, 3);
+    cr_expect_eq(two[0].limit, 2);
+    cr_expect_eq(two[1].what, TENSOR);
+    cr_expect_eq(two[1].limit, 3e6);
 }
 
 Test(cases, refuses)
@@ -895,7 +894,10 @@ Test(cases, refuses)
     expect_error("a 1 100 f bound=reads<=1 ; - ; x", "bound=reads<=1: use reads(x)");
     expect_error("a 1 100 f bound=speed<=1 ; - ; x", "bound=speed<=1: use reads(x)");
     expect_error("a 1 100 f bound=sectors<2 ; - ; x", "bound=sectors<2: use reads(x)");
-    expect_error("a 1 100 f bound=sectors<=2x ; - ; x", "bound=sectors<=2x: use reads(x)");
+    expect_error(
+        "a 1 100 f bound=sectors<=2x ; - ; x", "bound=sectors<=2x: use reads(x)");
+    expect_error("a 1 100 f bound=sectors>=2 ; - ; x", "bound=sectors>=2: use reads(x)");
+    expect_error("a 1 100 f bound=tensor<=2 ; - ; x", "bound=tensor<=2: use reads(x)");
     expect_error(
         "a 1 100 f bound=sectors<=2,requests<=2,launches<=1 ; - ; x",
         "bound=: more than 2 bounds");
@@ -970,6 +972,15 @@ Test(bounds, what_is_repeated)
                         "\"ideal\": 202}}}";
     cr_expect(!holds(x, twice, "x is read 2 times"));
     cr_expect(!holds(sectors, twice, "move 1.88 times as many"));
+}
+
+/* The only bound from below */
+Test(bounds, tensor_cores)
+{
+    struct bound b = {TENSOR, "", 8192};
+    cr_expect(holds(b, "{\"tensor\": 8192}", ""));
+    cr_expect(
+        !holds(b, "{\"tensor\": 4096}", "execute 4096 multiply-adds; this case asks"));
 }
 
 /* Two lines with 3-way conflicts are as bad as one; one bad line in 100 is not. */

@@ -22,8 +22,8 @@ def stop(message):
 
 
 def lab_and_k(option, k):
-    """(LAB, what follows -k) of `./grade LAB -k ... OPTION`; None where one is missing. k:
-    what a message calls the second."""
+    """(LAB, K) of `./grade LAB OPTION K` or `./grade LAB OPTION -k K`; None where one is
+    missing. k: what a message calls the second."""
     lab, chosen, words = None, None, sys.argv[1:]
     while words:
         word = words.pop(0)
@@ -31,8 +31,10 @@ def lab_and_k(option, k):
             continue
         if word == "-k" and words:
             chosen = words.pop(0)
-        elif word.startswith("-") or lab:
-            stop(f"{option} takes a lab and -k {k}, not {word}")
+        elif word.startswith("-") or (lab and chosen):
+            stop(f"{option} takes a lab and {k}, not {word}")
+        elif lab:
+            chosen = word
         else:
             lab = word
     return lab, chosen

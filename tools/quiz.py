@@ -1,6 +1,6 @@
 """quiz.py - ./grade LAB --quiz: three questions for each part of a lab.
 
-    ./grade lab03 --quiz [-k 03.2]     all parts, or one; answers from a terminal or a file
+    ./grade lab03 --quiz [03.2]        all parts, or one; answers from a terminal or a file
     quiz.py check                      is every labs/*/quiz complete and well formed?
 
 The comment at the top of a quiz file describes its format. The quiz gives no points. Exit

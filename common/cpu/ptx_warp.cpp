@@ -2,6 +2,7 @@
  * together: mma.sync, ldmatrix, shuffles, votes, barriers. */
 #include "ptx.h"
 
+#include "check/hooks.h"
 #include "include/cuda_bf16.h"
 #include "include/cuda_fp16.h"
 #include "include/wbcpu/mma.h"
@@ -46,6 +47,7 @@ static void multiply(uint64_t value[32], unsigned)
                 : sums == "s32" ? (float)(int)l->c[r]
                                 : element(l->c[r], 0, "f32");
     }
+    check::tensor_multiplies(16 * 8 * (unsigned)k);
     for (int m = 0; m < 16; m++)
         for (int n = 0; n < 8; n++)
             for (int p = 0; p < k; p++)

@@ -94,6 +94,7 @@ static void multiply(const wgmma_op &op, int warp)
         tile(op.of.tile_a, op.of.a_by_k, op.of.bf16, "A").read(a, warp % 4 * ROWS, ROWS);
     tile(op.of.tile_b, op.of.b_by_k, op.of.bf16, "B").read(b, 0, n);
     float *all = &d[0][0];
+    check::tensor_multiplies(ROWS * (unsigned)n * K);
     each_accumulator(op, [&](float &x, int i) { all[i] = op.of.accumulate ? x : 0.0f; });
     for (int m = 0; m < ROWS; m++)
         for (int k = 0; k < K; k++)

@@ -5,11 +5,9 @@
 
 /* 05.5 in four steps. p and ds (B,H,T,S) are in the workspace: ds = p (dout . v - delta),
  * with delta = dout . out, and the factor scale. `./grade lab05 -k back_dv` grades steps
- * 1 and 2, `-k back_dq` steps 1 and 3.
+ * 1 and 2, `-k back_dq` steps 1 and 3, `-k back` all four.
  *
- * Then a version without p and ds in memory: one kernel whose threads own queries gives
- * dq, one whose threads own keys gives dk and dv; both compute p and ds. No atomics: the
- * owner of a key loops over all queries and heads of its group, in a fixed order. */
+ * 05.8: the same without p and ds in memory. The guide, "Structure", has the steps. */
 constexpr int THREADS = 128;  // of a block
 
 static unsigned blocks_for(size_t threads)

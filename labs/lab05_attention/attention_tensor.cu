@@ -4,20 +4,52 @@
 #include "contract.cuh"
 #include "tiles.cuh"
 
-/* TODO(05.6): a kernel for tensor cores, and its launcher: the tiled kernel of part 05.2
- * with both GEMMs done by warps. A first version, in five steps:
- *   1. A block of 4 warps takes 64 queries of a head and loops over tiles of keys. All
- *      threads copy a tile of K and V to shared memory, with zeros beyond S and D. About
- *      15 lines.
- *   2. S = Q K^T: each warp multiplies its 16 rows with nvcuda::wmma (mma.h) and stores
- *      the scores to shared memory as floats. About 12 lines.
- *   3. The softmax of each row, as in 05.2: mask, m', l. P is stored rounded to E. m and
- *      l give lse: `./grade lab05 -k f16_lse` grades the steps so far. About 15 lines.
- *   4. O, in fragments, is multiplied by exp(m - m') of its rows, and P V is added. About
- *      15 lines.
- *   5. O / l goes to out. About 8 lines.
- * Then follow the guide, with cuda/mma.cuh: keep scores, P and O in registers, and copy
- * the next tile during the GEMMs of this one. */
+#include "cuda/device.cuh"
+
+#include <float.h>
+#include <mma.h>
+
+using namespace nvcuda;
+
+/* 05.6 in four steps: the kernel of part 05.2, whose GEMMs move to tensor cores one after
+ * the other. The calls are in the guide, "On tensor cores". After each step all values are
+ * still right: `-k f16`, then `-k 05.6`. The cases `tensor_scores` and `tensor_values` say
+ * whether steps 3 and 4 use tensor cores. */
+constexpr int BM = 64;  // queries of a block, a thread each; a warp has 32
+constexpr int BN = 16;  // keys of a tile
+constexpr int MAX_D = 256;
+constexpr int PAD = 8;  // of a row: 16 bytes, so that the next one lies in other banks
+
+/* From step 2 on, in dynamic shared memory */
+template <typename E> struct block_tiles {
+    E q[BM][MAX_D + PAD], k[BN][MAX_D + PAD], v[BN][MAX_D + PAD];
+    E p[BM][BN + PAD];
+    float s[BM][BN + PAD / 2];
+};
+
+template <typename E> static __global__ void online_kernel(forward_call<E> c)
+{
+    (void)c;
+    // TODO(05.6, step 1): the body of online_kernel in attention.cu, window, documents and
+    // groups included. It is a template on E: where it reads an E it needs (float), and
+    // where it writes one, E(...). Delete a line in `forward`. No new lines.
+
+    // TODO(05.6, step 2): tiles of E instead of floats. Before the loop,
+    //     extern __shared__ uint4 smem[];
+    //     block_tiles<E> &tile = *(block_tiles<E> *)smem;
+    // and the block copies its queries to tile.q; in the loop it copies to tile.k and
+    // tile.v. Zeros in rows from T or S on, and in the channels from D to the next
+    // multiple of 16. About 12 lines, and `smem_bytes` in `forward`.
+
+    // TODO(05.6, step 3): after the copy, each warp computes Q K^T of its 32 queries, 16 at
+    // a time, and stores it to tile.s. The scores are then scale times those in row
+    // threadIdx.x of tile.s. About 14 lines.
+
+    // TODO(05.6, step 4): each thread stores its row of p, as E, to tile.p. Then, for 16
+    // channels at a time, each warp computes P V of its 32 queries and stores it to tile.s,
+    // and each thread adds its row there to r o[d]. About 17 lines.
+}
+
 template <typename E> static size_t forward_workspace(sizes z)
 {
     (void)z;
@@ -26,8 +58,13 @@ template <typename E> static size_t forward_workspace(sizes z)
 
 template <typename E> static wb_status forward(forward_call<E> c, cudaStream_t s)
 {
-    (void)c, (void)s;
-    return WB_TODO;
+    sizes z = c.z;
+    size_t smem_bytes = 0;  // TODO(05.6, step 2): sizeof(block_tiles<E>)
+    unsigned blocks = (z.T + BM - 1) / BM * z.H * z.B;
+    return WB_TODO;  // TODO(05.6, step 1): delete this line
+    allow_smem(online_kernel<E>, smem_bytes);
+    online_kernel<<<blocks, BM, smem_bytes, s>>>(c);
+    return wb_launched();
 }
 
 DEFINE_FORWARD(wb_f16, f16)

@@ -232,6 +232,21 @@ template <class T> __global__ void wmma_sum(T *a, int rows)
     wmma::store_matrix_sync(a, f, 64, layout);
 }
 
+__global__ void tensor_cores(float *b)
+{
+    unsigned a[4] = {};
+    float c[4] = {};
+    mma<wb_f16>(c, a, 0, 0);
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> f;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> g;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+    wmma::fill_fragment(f, 0.0f);
+    wmma::fill_fragment(g, 0.0f);
+    wmma::fill_fragment(sum, 0.0f);
+    wmma::mma_sync(sum, f, g, sum);
+    b[threadIdx.x] = c[0] + sum.x[0];
+}
+
 /* --- events ------------------------------------------------------------------------- */
 
 __global__ void events(int *b)
@@ -308,6 +323,7 @@ static void shared_memory(void)
     wmma_factor<wmma::matrix_a, wmma::row_major><<<1, 32>>>(h, y, 64);
     wmma_factor<wmma::matrix_b, wmma::col_major><<<1, 32>>>(h, y, 72);
     wmma_sum<float><<<1, 32>>>(y, 1);
+    tensor_cores<<<1, 32>>>(y);
     wmma_sum<__half><<<1, 32>>>((__half *)y, 1);
     end();
     events<<<2, 64>>>((int *)y);

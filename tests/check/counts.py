@@ -76,6 +76,7 @@ MEMORY = {
 }
 READS = {"coalesced": ("x", 1), "tiles": ("x", 1), "read_twice": ("x", 2), "causal": ("x", 1),
          "small": ("buffer", 2), "large": ("buffer", 2)}
+TENSOR = {"tensor_cores": 16 * 8 * 16 + 16 * 16 * 16}  # multiply-adds of the two calls
 COLLECTIVES = {"shuffle": 24, "sync": 4, "vote": 4, "reduce": 0, "match": 0, "matrix": 0}
 EVENTS = {"barrier": [2, 2], "shuffle": [20, 4], "vote": [4], "sync": [4]}
 # the lane offsets of the request with the worst ratio
@@ -133,6 +134,7 @@ def check_kernel(name, kernel):
         buffer, times = READS[name]
         reads = {b["name"]: b["reads"] for b in kernel["buffers"] if b["reads"]}
         compare(f"{name}: reads", reads, {buffer: times})
+    compare(f"{name}: tensor cores", kernel["tensor"], TENSOR.get(name, 0))
     if name in WORST:
         check_worst(name, kernel)
 

@@ -27,7 +27,8 @@ check_says "something else than an answer" "The answer is a number; q ends the q
     exits 1 sh -c "printf 'many\n12.5\nq\n' | ./grade lab03 --quiz"
 check_says "fewer answers than questions" "1 of 1 answers are right; 14 not asked" \
     cat "$TMP/.last"
-complains 1 "no such part" "has no part 03.7; it has 03.1" ./grade lab03 --quiz -k 03.7
+complains 1 "no such part" "has no part 03.7; it has 03.1" ./grade lab03 --quiz 03.7
+complains 1 "two parts" "takes a lab and PART, not 03.2" ./grade lab03 --quiz 03.1 03.2
 quiz_of() { # TEXT: what quiz.py says of a file with it
     printf '%b' "$1" >"$TMP/quiz"
     PYTHONPATH=tools "$PYTHON" -c "import quiz; quiz.read('$TMP/quiz')"

@@ -185,6 +185,10 @@ void count_float_atomic()
 {
     running->float_atomics++;
 }
+void tensor_multiplies(unsigned multiply_adds)
+{
+    running->tensor += multiply_adds;
+}
 void count_atomic(worker *w, const access &a)
 {
     if (a.write && !a.polled) special[a.at->number] = ATOMIC;

@@ -65,6 +65,7 @@ struct kernel_tally {
     size_t shared_bytes;
     unsigned long long launches, blocks, warps, barriers, collectives[COLLECTIVES];
     unsigned long long float_atomics;     /* of threads */
+    unsigned long long tensor;            /* multiply-adds on tensor cores */
     unsigned long long dram[2], least[2]; /* bytes read, written */
     std::vector<buffer_tally> buffers;
     std::vector<site_tally *> sites; /* [2 * number of the site + shared] */

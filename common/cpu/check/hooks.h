@@ -63,8 +63,9 @@ WBCPU_HOOK(void turn_ends())
 WBCPU_HOOK(void give_up(worker *)) /* another block has ended the launch */
 /* Ends the launch in check mode: what is wrong, a return address or NULL */
 WBCPU_HOOK(void misused(worker *, const char *, const void *))
-WBCPU_HOOK(void wgmma_pends(int))     /* so many more, or fewer, of a warp */
-WBCPU_HOOK(void deadlocked(worker *)) /* does not return in check mode */
+WBCPU_HOOK(void wgmma_pends(int))            /* so many more, or fewer, of a warp */
+WBCPU_HOOK(void tensor_multiplies(unsigned)) /* multiply-adds of a warp */
+WBCPU_HOOK(void deadlocked(worker *))        /* does not return in check mode */
 
 WBCPU_HOOK(void host_wrote(const void *, size_t)) /* not necessarily device memory */
 /* A load or store through a pointer of this type: name, alignment, address, return

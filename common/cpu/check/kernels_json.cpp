@@ -177,10 +177,10 @@ static std::string kernel_json(const kernel_tally &k)
     s += format(
         ",\"line\":%d,\"launches\":%llu,\"grid\":%s,\"block\":%s,"
         "\"shared_bytes\":%zu,\"blocks\":%llu,\"warps\":%llu,\"barriers\":%llu,"
-        "\"collectives\":%s,\"float_atomics\":%llu,\n",
+        "\"collectives\":%s,\"float_atomics\":%llu,\"tensor\":%llu,\n",
         k.line, k.launches, index_json(k.grid).c_str(), index_json(k.block).c_str(),
         k.shared_bytes, k.blocks, k.warps, k.barriers,
-        collectives_json(k.collectives, true).c_str(), k.float_atomics);
+        collectives_json(k.collectives, true).c_str(), k.float_atomics, k.tensor);
     s += " \"global\":" + space_json(total[0], false, true) +
          ",\n \"shared\":" + space_json(total[1], true, true) + ",\n";
     s += format(

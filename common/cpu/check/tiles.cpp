@@ -8,6 +8,7 @@
  */
 #include "cluster.h"
 #include "counts.h"
+#include "hooks.h"
 
 using namespace wbcpu::check;
 #define PC __builtin_extract_return_addr(__builtin_return_address(0))
@@ -21,6 +22,11 @@ static void matrix_row(const void *row, const void *pc)
 extern "C" void wbcpu_check_row(const void *row)
 {
     if (wbcpu_self) matrix_row(row, PC);
+}
+
+extern "C" void wbcpu_tensor_multiplies(unsigned multiply_adds)
+{
+    tensor_multiplies(multiply_adds);
 }
 
 extern "C" void wbcpu_check_tile(

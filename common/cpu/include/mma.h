@@ -182,6 +182,7 @@ WBCPU_UNCHECKED void multiply(uint64_t value[32], unsigned present)
     to_floats(&a[0][0], &raw_a[0][0]);
     to_floats(&b[0][0], &raw_b[0][0]);
     to_floats(&c[0][0], &raw_c[0][0]);
+    wbcpu_tensor_multiplies(16 * 16 * 16);
     for (int row = 0; row < 16; row++)
         for (int k = 0; k < 16; k++)
             for (int column = 0; column < 16; column++)

@@ -9,7 +9,7 @@
  * the workspace is empty. Now arithmetic is the limit, with ordinary FMAs. Tensor cores
  * are more than ten times as fast.
  */
-// fails: tensor_tiles,tensor_heads
+// fails: tensor_scores,tensor_values,tensor_tiles,tensor_heads
 #include "contract.cuh"
 #include <float.h>
 

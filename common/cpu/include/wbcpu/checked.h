@@ -22,6 +22,8 @@ void wbcpu_check_row(const void *row);
  * factor is matrix_a or matrix_b. */
 void wbcpu_check_tile(
     const void *p, unsigned ld, unsigned element, bool factor, bool by_rows, bool write);
+/* A warp multiplies fragments of WMMA. */
+void wbcpu_tensor_multiplies(unsigned multiply_adds);
 
 /* cp.async: copies bytes - zeros bytes to shared memory, then writes zeros, when the
  * running thread waits. wait: until at most `newest` of its committed groups are left. */
@@ -41,6 +43,7 @@ void wbcpu_wgmma_reads(int newest);
 #else
 WBCPU_INLINE void wbcpu_check_row(const void *) {}
 WBCPU_INLINE void wbcpu_check_tile(const void *, unsigned, unsigned, bool, bool, bool) {}
+WBCPU_INLINE void wbcpu_tensor_multiplies(unsigned) {}
 WBCPU_INLINE void
 wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros)
 {
