@@ -19,7 +19,7 @@
 //>     // one, else 0. If state is NULL or the first token is at pos 0, do not read it: that
 //>     // memory may hold anything. 2 lines.
 //>     // TODO(06.5, step 1): for every token: a and z, at pos 0 a = 0 and m = 1; the state,
-//>     // which is 0 before the first token; h unless it is NULL; out = state. About 12 lines.
+//>     // 0 before the first token; h unless it is NULL; out = state. About 12 lines.
 //>     // TODO(06.5, step 2): where y is not NULL, out = state gelu(y). 2 lines.
 //>     // TODO(06.5, step 3): store the state after token len[b]-1 (T-1 if len is NULL),
 //>     // unless state is NULL. About 3 lines.
