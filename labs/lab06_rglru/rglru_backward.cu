@@ -8,18 +8,20 @@
 enum { THREADS = 128 };  // per block
 
 /* A thread for each channel takes one row after another, each from its last step to its
- * first, so da_param is the sum of one thread, always in the same order. */
+ * first, so da_param is the sum of one thread, always in the same order. `-k slope` and
+ * `-k slope_y` grade steps 1 and 2, `-k slope_docs` all three. */
 template <typename E> static __global__ void backward_rows(rglru_back_call<E> call)
 {
     int c = blockIdx.x * blockDim.x + threadIdx.x;  // [0, C)
     if (c >= call.C) return;
-    // TODO(06.5): for every row, back = 0; for every step, from the last to the first:
-    // TODO(06.5): gx, ga, log_a, a, q and m again, as in the forward pass. 6 lines.
-    // TODO(06.5): dh = dout gelu(y), dy = dout h gelu'(y); without y dh = dout. 4 lines.
-    // TODO(06.5): dz = dh + back; da = dz h[t-1], which is 0 at t = 0. 2 lines.
-    // TODO(06.5): dc, dpx, dlog_a, dpa as in 06.3. About 6 lines.
-    // TODO(06.5): back = a dz. 1 line.
-    // TODO(06.5): da_param, once, after all rows. 1 line.
+    // TODO(06.5, step 1): for every row, back = 0; for every token, from the last to the
+    // first: gx, ga, log_a, a, q and m again, as in the forward pass. About 8 lines.
+    // TODO(06.5, step 2): dh = dout gelu(y), dy = dout h gelu'(y) where y is not NULL; in
+    // step 1 dh = dout. 4 lines.
+    // TODO(06.5, step 1): dz = dh + back; da = dz h[t-1], with h[-1] = 0. Then dc, dpx,
+    // dlog_a and dpa as in 06.3, and back = a dz. About 9 lines.
+    // TODO(06.5, step 3): add s(a_param) times the sum of -8 ga dlog_a to da_param, once,
+    // after all rows. 2 lines.
 }
 
 /* Bytes of workspace */
@@ -33,8 +35,8 @@ template <typename E> static size_t rglru_back_workspace(int B, int T, int C)
 template <typename E>
 static wb_status rglru_back(rglru_back_call<E> call, void *workspace, cudaStream_t stream)
 {
-    // TODO(06.5): launch backward_rows on the stream with a thread for each channel, then
-    // return wb_launched().
+    // TODO(06.5, step 1): launch backward_rows on the stream with a thread for each
+    // channel, then return wb_launched().
     (void)call, (void)workspace, (void)stream;
     return WB_TODO;
 }

@@ -1,14 +1,13 @@
 /* sample.cu - lab 07, parts 07.5 and 07.6: the next token of each sequence. The contract
  * is kvcache.h.
  *
- * One block per row of logits finds the least key that top_k and top_p keep, bit by bit
- * from the top, then the best of the kept entries with their noise. A long row first goes
- * through the kernels of sample_parts.cuh, which leave only the few entries that are
- * still open.
+ * One block per row of logits finds the least key that top_k and top_p keep, then the
+ * best of the kept entries with their noise.
  */
 #include "sample.cuh"
 
-/* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, about 10. */
+/* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, the same in all
+ * its threads, about 10; the largest key of a row, about 6. */
 
 /* 07.6 in three steps. The cases `draw`, then `draw_k`, then `draw_p` grade them one by
  * one. Until a step is written, its function keeps every entry. */
@@ -25,30 +24,32 @@ static __device__ float noise(const row &r, int i)
 static __device__ u64 lowest_of_top_k(const rules &a, const row &r)
 {
     // TODO(07.6, step 2): 0 if a.top_k keeps all. Else build the key from its highest bit
-    // down: set a bit if at least top_k keys of the row are then >= the key. The threads
-    // count their entries, and the block adds the counts. About 12 lines.
+    // down: set a bit if at least top_k keys of the row are then >= the key. Each thread
+    // counts its entries and adds the count to a counter of the block. A counter per
+    // bit, all cleared before the loop, needs one barrier per bit. Stop when exactly
+    // top_k keys are left. About 14 lines.
     return 0;
 }
 
 /* Step 3: the least key that top_p keeps of the keys from `low` on. */
 static __device__ u64 lowest_of_top_p(const rules &a, const row &r, u64 low)
 {
-    // TODO(07.6, step 3): the same search, with the sum of the weights exp(z - max) in
-    // place of the count, until it reaches top_p times the sum from `low` on. Scale the
-    // weights to integers: a sum of floats depends on the order. About 15 lines.
+    // TODO(07.6, step 3): `low` if a.top_p is 1. Else the same search over the keys from
+    // `low` on, with the sum of their weights exp(z - max) in place of the count, and
+    // top_p times the sum of all of them in place of top_k. A sum of floats depends on
+    // the order, so weights are integers: exp(z - max) 2^40. About 18 lines.
     return low;
 }
 
-/* A block per row. alone: no kernel ran before this one. */
-static __global__ void __launch_bounds__(THREADS)
-    sample_kernel(batch x, rules a, bool filtered, bool alone)
+/* A block per row */
+static __global__ void __launch_bounds__(THREADS) sample_kernel(batch x, rules a)
 {
     int b = blockIdx.x;
     row r = row_of(x, b, a.V);
     u64 best = 0, low = lowest_of_top_p(a, r, lowest_of_top_k(a, r));
-    // TODO(07.5): the best key of the row. About 10 lines.
+    // TODO(07.5): the best key of the row. 1 line.
     // TODO(07.6, step 1): if a.temperature > 0, the best of z + g among the entries
-    // whose key, without the noise, is `low` or more. About 4 lines.
+    // whose key, without the noise, is `low` or more. About 8 lines.
     if (threadIdx.x == 0) store_token(x, b, a.V, best);
 }
 
