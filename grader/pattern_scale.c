@@ -154,7 +154,7 @@ lines_hold(struct findings *f, const struct comparison *c, bool rows, bool summa
     for (size_t n = 0; n < (rows ? v->rows : v->cols); n++)
         if (!line_holds(c, line_of(v, rows, n), summand, &least, &most)) return false;
     bool shared = !strcmp(v->owner, "row"); /* the kernel computes something per row */
-    say(f, "pattern: each %s is %s (%.4g to %.4g)%s", rows ? "row" : "column",
+    say(f, "pattern: each %s is %s (%.4g to %.4g)%s%s", rows ? "row" : "column",
         summand ? "shifted by a constant of its own"
                 : "multiplied by a factor of its own",
         least, most,
@@ -162,6 +162,9 @@ lines_hold(struct findings *f, const struct comparison *c, bool rows, bool summa
         : shared
             ? ": a value that is computed once per row (a sum, a maximum, a root) is "
               "wrong"
+            : "",
+        rows && shared && v->element != ELEMENT_F32
+            ? ", or in half precision: accumulate in float"
             : "");
     return true;
 }
