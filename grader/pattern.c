@@ -37,17 +37,6 @@ static bool matches_cause(const struct comparison *c, const struct cause *cause)
     return true;
 }
 
-static bool known_mistake(struct findings *f, const struct comparison *c)
-{
-    const struct cause *cause = c->set->cause[c->view - c->data->view];
-    for (int n = 0; n < MAX_CAUSES && cause[n].value; n++) {
-        if (!matches_cause(c, &cause[n])) continue;
-        say(f, "likely cause: %s", cause[n].words);
-        return true;
-    }
-    return false;
-}
-
 /* --- one value everywhere ----------------------------------------------------------- */
 
 static bool all_marked(const struct comparison *c, enum mark mark)
@@ -343,14 +332,19 @@ static bool few_digits(struct findings *f, const struct comparison *c)
 
 /* --- all of them -------------------------------------------------------------------- */
 
-void find_cause(struct findings *f, const struct comparison *c)
+bool find_cause(struct findings *f, const struct comparison *c)
 {
-    known_mistake(f, c);
+    const struct cause *cause = c->set->cause[c->view - c->data->view];
+    for (int n = 0; n < MAX_CAUSES && cause[n].value; n++) {
+        if (!matches_cause(c, &cause[n])) continue;
+        say(f, "likely cause: %s", cause[n].words);
+        return true;
+    }
+    return false;
 }
 
 void find_pattern(struct findings *f, const struct comparison *c)
 {
-    if (known_mistake(f, c)) return;
     bool placed = find_where(f, c);
     if (one_value(f, c, placed) || accumulation(f, c) || copied_input(f, c)) return;
     if (other_output(f, c)) return;

@@ -88,7 +88,10 @@ bool constant_factor(struct findings *f, const struct comparison *c)
     if (!several(c) || k == 0 || fabs(k - 1) < fmax(1e-4, 8 * unit(c))) return false;
     if (!all_scaled(c, k)) return false;
     name_factor(words, sizeof words, c, k);
-    say(f, "pattern: the expected values times %.6g%s", k, words);
+    say(f, "pattern: the expected values times %.6g%s", k,
+        *words || c->view->element == ELEMENT_F32 || strcmp(c->view->owner, "row")
+            ? words
+            : ": is a sum in half precision? Accumulate in float");
     return true;
 }
 

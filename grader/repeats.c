@@ -154,7 +154,7 @@ static const char *why_orders_differ(const struct case_data *d, const struct cha
            "another writes? Or is an uninitialized local variable read?";
 }
 
-#define KEPT                                                                             \
+#define KEPT                                                                              \
     "a new process gets it right in every order. Is something kept from an earlier call " \
     "(a static variable)? Otherwise, does a thread read what another writes?"
 

@@ -282,7 +282,7 @@ def wrong_tiles(s, see, reach, results):
         last = np.minimum(np.arange(T) // queries * queries + queries, T) - 1
         loaded = see & (j >= first[:, last][:, None, :, None])
         if np.any(loaded != see):
-            yield f"first_of_last_{queries}", (
+            yield f"nan_first_of_last_{queries}", (
                 f"a block of {queries} queries starts at the first key of its last "
                 "query: start at the smallest of all"
             ), results(see=loaded)
