@@ -192,7 +192,8 @@ static bool same_as_before(
         if (first_call_right(f, g, d, run)) return true;
         say(f,
             "check: this is in check mode; otherwise the case was right. Does the code "
-            "depend on how it is compiled, or on memory that it has not written?");
+            "depend on how it is compiled, on memory that it has not written, or on "
+            "earlier calls (a static variable)?");
         return false;
     }
     say(f, "%s: %s", slow || run->ending == BROKE ? "not checked" : "check: no report",

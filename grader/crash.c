@@ -77,8 +77,10 @@ void crash_words(
             where);
     else if (address < 65536)
         snprintf(
-            text, bytes, "%s%s at address %#llx: a NULL pointer (an optional argument?)",
-            what, where, address);
+            text, bytes,
+            "%s%s at address %#llx: a NULL pointer (an optional argument?)%s", what,
+            where, address,
+            k->no_workspace ? ", or the workspace, whose function returned 0 bytes" : "");
     else
         snprintf(
             text, bytes,

@@ -34,7 +34,8 @@ struct call {
     unsigned char *work;              /* device; the workspace, between red zones too */
     size_t work_bytes;                /* what the workspace function says */
     cudaStream_t stream;
-    int host_code; /* some buffers are in host memory: base is too */
+    int host_code;     /* some buffers are in host memory: base is too */
+    int has_workspace; /* the function takes one, which may be NULL */
 };
 
 static struct call current; /* the signal handler needs it too */
@@ -382,6 +383,7 @@ static void open_case(struct call *c, const struct adapter *a)
     static const size_t MOST = (size_t)1 << 40; /* more than any device has */
     input_bytes = 0;
     c->host_code = 0;
+    c->has_workspace = a->workspace != NULL;
     if (c->wire->dry) dry_begin();
     for (uint32_t i = 0; i < c->wire->buffers; i++) {
         const struct wire_buffer *b = &c->wire->buffer[i];
@@ -458,6 +460,7 @@ static void serve(struct wire_case *wire)
 static void send_crash(struct wire_crash *crash)
 {
     crash->in_launcher = in_launcher;
+    crash->no_workspace = current.has_workspace && !current.work_bytes;
     for (uint32_t i = 0; current.wire && i < current.wire->buffers; i++) {
         int64_t offset =
             (int64_t)(crash->address - (uintptr_t)current.base[i]) - RED_ZONE;

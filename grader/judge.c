@@ -118,7 +118,7 @@ static void judge_calls(
     bool right = all_right(d, &d->set[0], a->bytes);
     if (kept && right && !repeats_right(j, d, run)) return;
     /* If the order of threads matters, a pattern seen in one order means little. */
-    bool same = orders_agree(f, d, run);
+    bool same = orders_agree(f, d, run, right);
     if (!right) values_right(j, d, &d->set[0], a->bytes, same ? ALL : KNOWN_CAUSES);
     bool good = right && same;
     if (same && !launched(f, d, run)) good = false;
@@ -218,6 +218,9 @@ void judge(
         say(&j->findings, "%.*s%s", (int)length, words, call);
     else
         say(&j->findings, "%s%s", run->text, call);
+    if (g->status != WB_OK && g->status != WB_BAD_CUDA)
+        say(&j->findings, "expected %s: check the arguments before the first launch",
+            wb_status_name(g->status));
     if (d->dry && j->verdict == CRASH && !words && !strstr(run->text, PAST_END))
         say(&j->findings,
             "a buffer may have more than 2^31 elements: compute offsets in size_t, not int");

@@ -14,6 +14,12 @@
 
 /* --- known mistakes ----------------------------------------------------------------- */
 
+/* Is it a NaN that the kernel computed, not a pattern that fills memory? */
+static bool computed_nan(const struct comparison *c, size_t i)
+{
+    return is_nan(c->got[i]) && c->mark[i] == MARK_WRONG;
+}
+
 /* NaN: with this mistake the value is wrong, but unknown (read out of bounds), unless the
  * cause says that it is NaN. */
 static bool matches_cause(const struct comparison *c, const struct cause *cause)
@@ -23,23 +29,12 @@ static bool matches_cause(const struct comparison *c, const struct cause *cause)
         double value = cause->factor ? cause->value[i / c->view->cols] * c->want[i]
                                      : cause->value[i];
         bool same = is_nan(value)
-                        ? cause->nan ? is_nan(c->got[i]) : c->mark[i] != MARK_RIGHT
+                        ? cause->nan ? computed_nan(c, i) : c->mark[i] != MARK_RIGHT
                     : is_finite(value) ? is(c, i, value)
                                        : c->got[i] == value;
         if (!same) return false;
     }
     return true;
-}
-
-static bool known_mistake(struct findings *f, const struct comparison *c)
-{
-    const struct cause *cause = c->set->cause[c->view - c->data->view];
-    for (int n = 0; n < MAX_CAUSES && cause[n].value; n++) {
-        if (!matches_cause(c, &cause[n])) continue;
-        say(f, "likely cause: %s", cause[n].words);
-        return true;
-    }
-    return false;
 }
 
 /* --- one value everywhere ----------------------------------------------------------- */
@@ -101,9 +96,9 @@ static void say_nan(struct findings *f, const struct comparison *c)
             in->name);
     else
         say(f,
-            "pattern: always NaN: inf - inf, inf / inf (exp of a large number?), 0 / 0, "
-            "the square root of a negative number, or a read of uninitialised memory or "
-            "outside of a buffer");
+            "pattern: always NaN: inf - inf (a maximum of nothing that is still -inf?), "
+            "inf / inf (exp of a large number?), 0 / 0, the square root of a negative "
+            "number, or a read of uninitialised memory or outside of a buffer");
 }
 
 /* placed: a line before says where; the finding of the first element says "never
@@ -136,7 +131,10 @@ static bool one_value(struct findings *f, const struct comparison *c, bool place
         say(f, "pattern: always inf or NaN: an overflow, in f16 beyond 65504 (exp of a "
                "large number?), or a division by 0");
     else if (several(c) && all_equal(c, value))
-        say(f, "pattern: always %.6g", value + 0.0); /* -0 is 0 */
+        say(f, "pattern: always %.6g%s", value + 0.0, /* -0 is 0 */
+            value == 0 && c->view->element == ELEMENT_F16
+                ? ": is something divided by a sum that is inf in f16, above 65504?"
+                : "");
     else
         return false;
     return true;
@@ -334,14 +332,19 @@ static bool few_digits(struct findings *f, const struct comparison *c)
 
 /* --- all of them -------------------------------------------------------------------- */
 
-void find_cause(struct findings *f, const struct comparison *c)
+bool find_cause(struct findings *f, const struct comparison *c)
 {
-    known_mistake(f, c);
+    const struct cause *cause = c->set->cause[c->view - c->data->view];
+    for (int n = 0; n < MAX_CAUSES && cause[n].value; n++) {
+        if (!matches_cause(c, &cause[n])) continue;
+        say(f, "likely cause: %s", cause[n].words);
+        return true;
+    }
+    return false;
 }
 
 void find_pattern(struct findings *f, const struct comparison *c)
 {
-    if (known_mistake(f, c)) return;
     bool placed = find_where(f, c);
     if (one_value(f, c, placed) || accumulation(f, c) || copied_input(f, c)) return;
     if (other_output(f, c)) return;

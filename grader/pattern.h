@@ -4,10 +4,9 @@
 #include "compare.h"
 #include "findings.h"
 
-/* Adds one or two lines: where the wrong elements are, what they hold, the likely
- * cause. */
+/* Adds a line with the likely cause, if it is a known mistake; else returns false. */
+bool find_cause(struct findings *f, const struct comparison *c);
+/* Adds one or two lines: where the wrong elements are, what they hold. */
 void find_pattern(struct findings *f, const struct comparison *c);
-/* Only a known mistake: for results that vary, where a pattern means little. */
-void find_cause(struct findings *f, const struct comparison *c);
 
 #endif

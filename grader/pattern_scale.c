@@ -88,7 +88,10 @@ bool constant_factor(struct findings *f, const struct comparison *c)
     if (!several(c) || k == 0 || fabs(k - 1) < fmax(1e-4, 8 * unit(c))) return false;
     if (!all_scaled(c, k)) return false;
     name_factor(words, sizeof words, c, k);
-    say(f, "pattern: the expected values times %.6g%s", k, words);
+    say(f, "pattern: the expected values times %.6g%s", k,
+        *words || c->view->element == ELEMENT_F32 || strcmp(c->view->owner, "row")
+            ? words
+            : ": is a sum in half precision? Accumulate in float");
     return true;
 }
 
@@ -154,7 +157,7 @@ lines_hold(struct findings *f, const struct comparison *c, bool rows, bool summa
     for (size_t n = 0; n < (rows ? v->rows : v->cols); n++)
         if (!line_holds(c, line_of(v, rows, n), summand, &least, &most)) return false;
     bool shared = !strcmp(v->owner, "row"); /* the kernel computes something per row */
-    say(f, "pattern: each %s is %s (%.4g to %.4g)%s", rows ? "row" : "column",
+    say(f, "pattern: each %s is %s (%.4g to %.4g)%s%s", rows ? "row" : "column",
         summand ? "shifted by a constant of its own"
                 : "multiplied by a factor of its own",
         least, most,
@@ -162,6 +165,9 @@ lines_hold(struct findings *f, const struct comparison *c, bool rows, bool summa
         : shared
             ? ": a value that is computed once per row (a sum, a maximum, a root) is "
               "wrong"
+            : "",
+        rows && shared && v->element != ELEMENT_F32
+            ? ", or in half precision: accumulate in float"
             : "");
     return true;
 }

@@ -182,6 +182,8 @@ bool find_where(struct findings *f, const struct comparison *c)
     bool block = c->wrong * 10 >= rows.count * cols.count * 9;
     bool everywhere = c->wrong * 10 >= c->view->elements * 8 && cols.count == cols.size &&
                       rows.count * 10 >= rows.size * 9;
+    size_t start;
+    if (period_of(&rows, true, &start)) everywhere = false;
     bool said = true;
     describe(rows_text, sizeof rows_text, &rows);
     if (!describe_heads(cols_text, sizeof cols_text, c, &cols))

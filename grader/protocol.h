@@ -184,6 +184,8 @@ struct wire_crash {
     int32_t in_launcher; /* 1: host code of a launcher; 2: after it; 0: elsewhere */
     int32_t in_device;   /* the address is in device memory */
     int32_t buffer; /* index of the buffer that contains or is near the address, or -1 */
+    int32_t no_workspace; /* 1: the workspace is NULL, as its function has returned 0 */
+    int32_t unused;
     uint64_t address;
     int64_t offset;   /* bytes from the start of that buffer */
     char kernel[192]; /* "kernel, block, thread" if the back end knows them, or empty */

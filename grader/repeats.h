@@ -13,7 +13,9 @@ words_of_call(char *words, size_t room, const struct case_data *d, uint32_t whic
 
 /* Was a kernel launched, and on the stream that was passed? */
 bool launched(struct findings *f, const struct case_data *d, const struct run *run);
-bool orders_agree(struct findings *f, const struct case_data *d, const struct run *run);
+/* right: is the result of the first call? */
+bool orders_agree(
+    struct findings *f, const struct case_data *d, const struct run *run, bool right);
 /* The call on data B, then again on A, at the same pointers */
 bool repeats_right(struct judgement *j, const struct case_data *d, const struct run *run);
 /* The calls that each have one unaligned buffer */

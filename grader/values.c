@@ -73,7 +73,7 @@ bool values_right(
     struct judgement *j, const struct case_data *d, const struct data_set *set,
     const unsigned char *result, enum depth depth)
 {
-    bool good = true;
+    bool good = true, named = depth == WHERE_ONLY;
     if (all_right(d, set, result)) return true;
     for (int i = 0; i < d->views; i++) {
         struct comparison c;
@@ -85,12 +85,11 @@ bool values_right(
         }
         if (c.wrong * 2 > c.view->elements) j->mostly_wrong = true;
         say_wrong(&j->findings, &c);
-        if (good && depth == KNOWN_CAUSES) find_cause(&j->findings, &c);
-        if (good && depth == ALL) { /* only the first wrong output is explained */
-            say_tolerance(&j->findings, &c);
-            find_pattern(&j->findings, &c);
-            say_owner(&j->findings, &c);
-        }
+        bool explained = good && depth == ALL; /* only the first wrong output is */
+        if (explained) say_tolerance(&j->findings, &c);
+        if (!named) named = find_cause(&j->findings, &c);
+        if (explained && !named) find_pattern(&j->findings, &c);
+        if (explained) say_owner(&j->findings, &c);
         j->wrong += c.wrong;
         good = false;
         comparison_free(&c);

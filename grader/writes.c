@@ -37,10 +37,11 @@ static bool zone_kept(const unsigned char *zone)
            !memcmp(zone, zone + 2, RED_ZONE - 2);
 }
 
-/* Reports how far a write went into each of the two red zones of a buffer. */
+/* Reports how far a write went into each of the two red zones of a buffer. why: a write
+ * past the end */
 static void check_red_zones(
     struct findings *f, const char *name, const unsigned char *before,
-    const unsigned char *after, size_t element)
+    const unsigned char *after, size_t element, const char *why)
 {
     size_t low = 0, high = 0; /* bytes */
     if (zone_kept(before) && zone_kept(after)) return;
@@ -56,11 +57,9 @@ static void check_red_zones(
         say(f, "writes before the start of %s, by up to %zu elements: a negative index?",
             name, low);
     if (high == 1)
-        say(f, "writes past the end of %s, by 1 element: a missing bounds check?", name);
+        say(f, "writes past the end of %s, by 1 element: %s?", name, why);
     else if (high)
-        say(f,
-            "writes past the end of %s, by up to %zu elements: a missing bounds check?",
-            name, high);
+        say(f, "writes past the end of %s, by up to %zu elements: %s?", name, high, why);
 }
 
 /* One flag per byte of a buffer: does it belong to an output? */
@@ -142,11 +141,14 @@ bool memory_kept(
         const unsigned char *p = buffer_bytes(d, result, b);
         check_red_zones(
             f, d->buffer[b].name, p - RED_ZONE, p + d->buffer[b].bytes,
-            buffer_element(d, b));
+            buffer_element(d, b), "a missing bounds check");
         check_buffer(f, d, set, p, b, must_fail);
     }
     /* of the workspace only the red zones come back, one after the other */
     const unsigned char *work = buffer_bytes(d, result, d->buffers) - RED_ZONE;
-    check_red_zones(f, "the workspace", work, work + RED_ZONE, sizeof(float));
+    check_red_zones(
+        f, "the workspace", work, work + RED_ZONE, sizeof(float),
+        "does its _workspace function return too few bytes (elements in place of bytes?), "
+        "or is a bounds check missing");
     return f->count == before;
 }

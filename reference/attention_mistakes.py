@@ -183,6 +183,7 @@ def attention_forward_mistakes(
     p, l = softmax_parts(s, see)
     yield from wrong_sums(np.where(see, s, -np.inf), p, l, vh)
     yield from wrong_maxima(s, see, right, p, l, vh)
+    yield from wrong_tiles(s, see, right, results)
     for cause, words, weight in wrong_parts(right, T, S):
         total = np.sum(p * weight, -1, keepdims=True)
         yield cause, words, {
@@ -270,6 +271,28 @@ def wrong_maxima(s, see, reach, p, l, vh):
                 "out": rows(np.where(dead[..., None], np.nan, p @ vh)),
                 "lse": np.where(dead, -np.inf, l),
             }
+
+
+def wrong_tiles(s, see, reach, results):
+    """yields mistakes in the keys that a block of queries loads, or of a tile's sum.
+    results(see): what a kernel gives whose queries see these keys"""
+    T, S = s.shape[-2:]
+    first, j = S - T + np.arange(T) - reach, np.arange(S)
+    for queries in (16, 32, 64, 128):
+        last = np.minimum(np.arange(T) // queries * queries + queries, T) - 1
+        loaded = see & (j >= first[:, last][:, None, :, None])
+        if np.any(loaded != see):
+            yield f"nan_first_of_last_{queries}", (
+                f"a block of {queries} queries starts at the first key of its last "
+                "query: start at the smallest of all"
+            ), results(see=loaded)
+    top = np.max(np.where(see, s, -np.inf), -1, keepdims=True)
+    for keys in (32, 64, 128):
+        half = np.where(see & (j % keys < keys // 2), np.exp(s - top), 0)
+        yield f"half_of_{keys}", (
+            f"the sum has only half of each {keys} keys: add the sums of the lanes that "
+            "share a row"
+        ), {"lse": top[..., 0] + np.log(np.sum(half, -1))}
 
 
 def wrong_parts(reach, T, S):

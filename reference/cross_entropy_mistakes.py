@@ -141,6 +141,9 @@ def cross_entropy_mistakes(
         yield "slope_divided_once", (
             "1 - z^2/softcap: softcap must be squared too, 1 - (z/softcap)^2"
         ), gradient(slope=1 - z**2 / softcap)
+        yield "slope_not_divided", (
+            "1 - z^2: z must be divided by softcap, 1 - (z/softcap)^2"
+        ), gradient(slope=1 - z**2)
     if softcap:
         yield "some_no_softcap_gradient", (
             "some columns lack the factor 1 - (z/softcap)^2: has the tail after "

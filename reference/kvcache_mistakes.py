@@ -188,8 +188,22 @@ def rotate_neighbours(x, cis, pos, D, N):
     return back.reshape(x.shape)
 
 
+def unscaled(q, k, kcache, pos, S, H, K, D, scale):
+    """(B,H): the right sum of the exponentials, divided by one to which the ring's is
+    added relative to the ring's own maximum"""
+    head, factors = np.arange(H) // (H // K), []
+    for b, p in enumerate(pos):
+        keys = [kcache[b, seen_slots(p, S)].reshape(-1, K, D), k[b].reshape(1, K, D)]
+        keys = np.concatenate(keys)[:, head]
+        s = scale * np.sum(keys * q[b].reshape(H, D), -1)
+        m, own = np.max(s, 0), np.max(s[:-1], 0, initial=-1e30)
+        wrong = np.sum(np.exp(s[:-1] - own), 0) + np.exp(s[-1] - m)
+        factors.append(np.sum(np.exp(s - m), 0) / wrong)
+    return np.stack(factors)
+
+
 def attention_decode_mistakes(
-    q, k, v, cis, pos, B, S, H, K, D, N, scale, kcache_before, vcache_before
+    out, q, k, v, cis, pos, B, S, H, K, D, N, scale, kcache_before, vcache_before
 ):
     qt, kt = rotate_heads(q, cis, pos, D, N), rotate_heads(k, cis, pos, D, N)
     ring = kcache_before, vcache_before
@@ -247,6 +261,10 @@ def attention_decode_mistakes(
                 f"the last slots are not read: a part of 1 / {parts} of the slots is "
                 "rounded down, so round it up"
             ), told(slots=lambda p, m=parts: range(min(p, S) // m * m))
+    yield "ring_not_rescaled", (
+        "sums with different maxima are added: multiply each by exp(its maximum - the "
+        "common one)"
+    ), {"out": out * np.repeat(unscaled(qt, kt, ring[0], pos, S, H, K, D, scale), D, 1)}
     yield "scale_twice", "the scores are scaled twice", told(scale=scale * scale)
     all_but_oldest = lambda p: seen_slots(p, S)[int(p >= S) :]  # noqa: E731
     yield "oldest_lost", (

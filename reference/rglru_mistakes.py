@@ -201,6 +201,12 @@ def conv1d_forward_mistakes(
     yield "kept_less", (
         "only width - 1 inputs are stored: the ring keeps the last `width`"
     ), {"conv_state": short}
+    if pos is not None:
+        moved = before.copy()
+        last_inputs(moved, x, None, len, width)
+        yield "slot_of_t", (
+            "an input is stored in slot t mod width: it belongs in slot pos mod width"
+        ), {"conv_state": moved}
     if len is not None:
         t, end = np.arange(T), np.maximum(len, 1)[:, None] - 1
         moved = before.copy()

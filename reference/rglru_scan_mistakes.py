@@ -31,6 +31,27 @@ def h_words(chunk):
 SHORT = 2048  # steps that half_state takes in a moment
 
 
+def last_words(chunk):
+    return f"what passes to the next {chunk} steps lacks the last step of these"
+
+
+def carry_words(chunk):
+    return (
+        f"the first {chunk} steps are right, the next are not: is the state that passes "
+        "from chunk to chunk wrong?"
+    )
+
+
+def without_last(a, z, h0, chunk):
+    """the states if the last step of each chunk does not count for the next chunk"""
+    h, state = np.empty_like(z), h0
+    for first in range(0, z.shape[1], chunk):
+        here = slice(first, first + chunk)
+        h[:, here] = scan(a[:, here], z[:, here], state)
+        state = h[:, here][:, chunk - 2 : chunk - 1].sum(1)
+    return h
+
+
 def half_words(E):
     return f"the state is rounded to {E} at every step: keep it in float"
 
@@ -79,6 +100,10 @@ def linear_scan_forward_mistakes(h, h_last, a, z, h0, B, T, C):
         yield told(f"state_{E}", half_words(E), half_state(a, z, h0, E))
     for chunk in shorter(T):
         yield told(f"chunk_{chunk}", cut_words(chunk), scan(cut(a, chunk), z, h0))
+        yield told(f"last_{chunk}", last_words(chunk), without_last(a, z, h0, chunk))
+        if T <= 2 * chunk:  # the second chunk is wrong, but unknown
+            later = np.where((np.arange(T) < chunk)[:, None], h, np.nan)
+            yield f"carry_{chunk}", carry_words(chunk), {"h": later}
     if B > 1:
         rows = scan(
             a.reshape(B * T, C), z.reshape(B * T, C), None if h0 is None else h0[0]

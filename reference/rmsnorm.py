@@ -116,9 +116,20 @@ def with_neighbour(values):
     return values + values[np.minimum(other, R - 1)] * (other < R)[:, None]
 
 
+def sum_without_step(values, vector, step):
+    """a butterfly over 32 lanes that leaves out one step: lanes whose number differs in
+    that bit do not meet"""
+    half = np.arange(values.shape[-1]) // vector & step != 0
+    return np.where(half, total(values * half), total(values * ~half))
+
+
 def wrong_sums(values):
     """yields (cause, words, sum of each row as each column gets it)"""
     C = values.shape[-1]
+    for step in (1, 2, 4, 8, 16):
+        words = f"the shuffles leave out the step of {step}: it takes 16, 8, 4, 2 and 1"
+        for vector in (1, 4):
+            yield f"no_step_{step}_{vector}", words, sum_without_step(values, vector, step)
     for vector in (1, 4):
         yield f"lane_0_{vector}", LANE_0, wb.lane_sum(values, vector, down=True)
     if C < 32:
@@ -303,6 +314,12 @@ def rmsnorm_backward_mistakes(dx, dw, dout, x, w, rstd, dres, R, C, offset):
     yield "offset_ignored", "offset is ignored: u = dout (offset + w)", {
         "dx": past + r * v - r**3 * x * mean(v * x)
     }
+    yield "offset_in_mean_only", (
+        "offset is ignored in the first term: u = dout (offset + w) in both"
+    ), {"dx": past + r * v - back}
+    yield "offset_not_in_mean", (
+        "offset is ignored in the mean: u = dout (offset + w) in both terms"
+    ), {"dx": past + r * u - r**3 * x * mean(v * x)}
     yield "mean_without_weight", "the mean is of dout x: it should be of u x", {
         "dx": past + r * u - r**3 * x * mean(dout * x)
     }

@@ -34,9 +34,10 @@ def nucleus(z, top_k, top_p):
     return order[: np.argmax(reached) + 1 if reached.any() else None]
 
 
-def noise(seed, V, pos, c2=0):
-    """shape (V), or (n,V) for a column of positions"""
-    fours = philox(int(seed) & (2**64 - 1), np.arange((V + 3) // 4), pos, c2, 0)
+def noise(seed, V, pos, c2=0, step=1):
+    """shape (V), or (n,V) for a column of positions. step: 1; other values for mistakes"""
+    groups = step * np.arange((V + 3) // 4)
+    fours = philox(int(seed) & (2**64 - 1), groups, pos, c2, 0)
     numbers = np.stack(fours, -1)
     numbers = numbers.reshape(*numbers.shape[:-2], -1)[..., :V]
     return -np.log(-np.log1p(-(numbers + 0.5) * 2.0**-32))

@@ -17,9 +17,11 @@ def last_of_best(z):
 
 def sample_mistakes(
     token, logits, seed, pos, B, V, softcap, penalty, temperature, top_k, top_p,
-    seen_before,
+    seen_before, memory,
 ):  # fmt: skip
     seen = seen_before
+    if seen is not None:
+        yield "not_marked", "seen of the sampled token is not set", {"seen": seen}
 
     def z(softcap=softcap, penalty=penalty):
         return scores(logits, seen, softcap, penalty)
@@ -33,6 +35,11 @@ def sample_mistakes(
         rows = zip(z() / temperature, noises)
         return {"token": np.array([sampled(r, kept(r), of_noise(g)) for r, g in rows])}
 
+    apart = memory("logits", V * np.arange(B)[:, None] + np.arange(V))
+    if not np.isnan(apart).any():
+        yield "ld_ignored", "row r of logits is read at r*V, but it starts at r*ld", told(
+            scores(apart, seen, softcap, penalty)
+        )
     if softcap and np.max(logits) > 44 * softcap:  # twice that is beyond the 88 of expf
         yield "softcap_nan", (
             "tanh computed from exp(2x) is inf / inf = NaN for x > 44: a logit far above "
@@ -103,6 +110,12 @@ def sample_mistakes(
     yield "row_for_pos", (
         "the noise depends on the row of the batch in place of pos"
     ), each(noises=[noise(s, V, b) for b, s in enumerate(seed)])
+    yield "counter_of_token", (
+        "the noise of tokens i to i+3 is that of counter i: it should be i / 4"
+    ), each(noises=[noise(s, V, p, step=4) for s, p in zip(seed, pos)])
+    yield "number_of_token", (
+        "token i uses the first number of counter i: number i % 4 of counter i / 4"
+    ), each(noises=[noise(s, 4 * V, p)[::4] for s, p in zip(seed, pos)])
     yield "rounded_u", (
         "for a random number near 2^32, u rounds to 1 in float, and the noise is -inf: "
         "compute 1 - u from ~number"

@@ -51,6 +51,17 @@ def own_maxima(t, vector, threads):
     return padded.reshape(R, -1)[:, :N]
 
 
+def sum_not_rescaled(t, threads):
+    """the sum of a row if each of so many threads keeps a running maximum of its columns,
+    but leaves its sum in units of the old one"""
+    R, N = t.shape
+    own = np.full((R, -(-N // threads), threads), -np.inf)
+    own.reshape(R, -1)[:, :N] = t
+    running = np.maximum(np.maximum.accumulate(own, 1), -1e30)
+    sums, top = np.sum(np.exp(own - running), 1), running[:, -1]
+    return total(sums * np.exp(top - np.max(t, -1, keepdims=True)))
+
+
 def softmax_forward_mistakes(out, x, R, N, scale):
     t = scale * x
     e = np.exp(t - np.max(t, -1, keepdims=True))
@@ -75,6 +86,17 @@ def softmax_forward_mistakes(out, x, R, N, scale):
                 "exp is relative to the maximum of the thread's own columns: multiply it "
                 "by exp(own maximum - maximum of the row)"
             ), {"out": np.exp(t - own_maxima(t, vector, threads)) / total(e)}
+    for threads in (1, 32, 64, 128, 256, 512):
+        if threads < N:
+            yield f"not_rescaled_{threads}", (
+                "the sum is not rescaled when the running maximum grows: multiply it by "
+                "exp(old maximum - new maximum) first"
+            ), {"out": e / sum_not_rescaled(t, threads)}
+    if N < 256:
+        yield "nan_no_column", (
+            "the maximum of a thread without a column stays -inf, and -inf - -inf is NaN: "
+            "start at -FLT_MAX"
+        ), {"out": np.nan}
     one_by_one = np.cumsum(e, -1, dtype=np.float32)[:, -1:].astype(np.float64)
     yield "one_float", (
         f"a single float accumulator is not enough for {N} terms: it rounds small terms "
@@ -257,6 +279,12 @@ def softmax_backward_mistakes(dx, dout, p, R, N, scale):
     yield "divided", "divided by scale: multiply by it", {
         "dx": p * (dout - inner) / scale
     }
+    yield "scale_of_sum", (
+        "the sum of p dout is multiplied by scale as well: only the difference should be"
+    ), {"dx": scale * p * (dout - scale * inner)}
+    yield "scale_of_dout", (
+        "scale multiplies dout, but not the sum: it should multiply their difference"
+    ), {"dx": p * (scale * dout - inner)}
     yield "sign", "the sign is wrong: dout minus the sum", {
         "dx": scale * p * (inner - dout)
     }

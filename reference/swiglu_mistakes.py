@@ -12,6 +12,8 @@ def rows_at(R, F, step):
     return step * np.arange(R)[:, None] + np.arange(F)
 
 
+NO_LD = "row r of {} is read at r*F, but it starts at r*ld"
+
 # bounds to which learners clamp z against overflow
 LIMITS = (10, 16, 20, 88)
 LIMITED = (
@@ -54,6 +56,8 @@ def forward_mistakes(act, gate, up, R, F, ld, memory):
         yield "first_row", "every row uses row 0 of up", {"out": act(gate) * up[:1]}
     z, u = (memory(name, rows_at(R, F, F)) for name in ("gate", "up"))
     yield "ld_ignored", "row r is read at r*F, but it starts at r*ld", {"out": act(z) * u}
+    for name, y in (("gate", act(z) * up), ("up", act(gate) * u)):
+        yield f"ld_of_{name}", NO_LD.format(name), {"out": y}
     z, u = (memory(name, rows_at(R, F, 2 * F)) for name in ("gate", "up"))
     yield "ld_twice", "row r is read at r*2F, but it starts at r*ld", {"out": act(z) * u}
 
@@ -181,6 +185,11 @@ def backward_mistakes(act, slope, dout, gate, up, R, F, ld, memory):
         "dgate": dout * u * slope(z),
         "dup": dout * act(z),
     }
+    yield "ld_of_gate", NO_LD.format("gate"), {
+        "dgate": dout * up * slope(z),
+        "dup": dout * act(z),
+    }
+    yield "ld_of_up", NO_LD.format("up"), {"dgate": dout * u * slope(gate)}
     for limit in LIMITS:
         yield f"limit_{limit}", LIMITED, {"dup": dout * act(np.clip(gate, -limit, limit))}
     yield "slope_of_up", "the derivative is taken at up, but it should be at gate", {
@@ -224,6 +233,11 @@ def swiglu_backward_mistakes(dgate, dup, dout, gate, up, R, F, ld, memory):
     yield "product_overflows", (
         "dout * up overflows: multiply one of them by the derivative first"
     ), {"dgate": np.where(np.isinf(product), product * silu_slope(gate), dgate)}
+    with np.errstate(over="ignore"):
+        product = (dout * gate).astype(np.float32).astype(np.float64)
+    yield "dup_overflows", (
+        "dout * gate overflows: multiply gate by s(gate) first"
+    ), {"dup": np.where(np.isinf(product), product, dup)}
     yield "first_term_alone", "the term z * s(z) * (1 - s(z)) is missing in dgate", {
         "dgate": dout * up * s
     }

@@ -230,7 +230,8 @@ Test(judge, workspace_red_zone)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     s.run.result[0].bytes[result_bytes(&s) - RED_ZONE] = 0;
-    expect_fail(&s, "writes past the end of the workspace, by 1 element");
+    expect_fail(
+        &s, "writes past the end of the workspace, by 1 element: does its _workspace");
 }
 
 Test(judge, input_changed)
@@ -295,6 +296,24 @@ Test(judge, order_differs_without_barriers)
         &s, "does one thread read or write an element that another writes? Or is an "
             "uninitialized local variable read?");
     expect_silence(&t, "__syncthreads");
+}
+
+Test(judge, order_differs_in_the_last_bits)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    s.d.threads_apart = true;
+    out_of(&s, &s.run.result[CALL_ORDER])[5] += 1e-6f;
+    expect_fail(&s, "do several threads add to one element? A float atomic changes");
+}
+
+/* The orders run in a process of their own. */
+Test(judge, right_in_a_new_process)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    add_all(&s);
+    out_of(&s, &s.run.result[0])[5] += 2;
+    expect_fail(&s, "Is something kept from an earlier call (a static variable)?");
 }
 
 /* What matters is the read, not the order that reveals it. */
@@ -419,6 +438,14 @@ Test(judge, last_words)
     cr_expect_str_eq(text, "deadlock in kernel k: no thread continues\n");
 }
 
+Test(judge, arguments_to_refuse)
+{
+    struct scene s = scene(4, 10, 0, ROLE_OUT);
+    s.g.status = WB_BAD_SHAPE, s.run.ending = TOO_MUCH_MEMORY;
+    snprintf(s.run.text, sizeof s.run.text, "used more than 2048 MB of memory: stopped");
+    expect_fail_with(&s, CRASH, "expected WB_BAD_SHAPE: check the arguments");
+}
+
 Test(judge, status)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
@@ -500,6 +527,7 @@ WRONG(rows_tail, r >= 16 ? poison() : y)
 WRONG(first_64, c >= 64 ? 0 : y)
 WRONG(first_row, r ? poison() : y)
 WRONG(every_fourth, c % 4 == 1 ? 7 * y + 1 : y)
+WRONG(all_but_16th, r % 16 == 15 ? y : 7 * y + 1)
 WRONG(row_before, want_at(s, r ? r - 1 : 0, c))
 WRONG(next_col, want_at(s, r, c + 1 < s->C ? c + 1 : c))
 WRONG(swapped, want_at(s, r ^ 1, c))
@@ -596,6 +624,7 @@ Test(pattern, places)
     expect_pattern(6, 100, first_64, "every row, columns 64..99");
     expect_pattern(6, 100, first_row, "rows 1..5: only the first is right, every column");
     expect_pattern(6, 100, every_fourth, "every 4th column, starting at 1");
+    expect_pattern(48, 6, all_but_16th, "all rows except every 16th (right: 15, 31, ...)");
 }
 
 /* Columns are heads of D channels */

@@ -40,5 +40,5 @@ static __device__ __forceinline__ void gradients(E &gate, E &up, E dout)
     float z = (float)gate, dy = (float)dout, s = sigmoid(inner<A>(z));
     float slope = s * (1.0f + inner_slope<A>(z) * (1.0f - s));
     gate = E(0.5f * dy * slope * (float)up * 2.0f);  // slope may be 1.13, dy large
-    up = E(dy * z * s);
+    up = E(z * s * dy);  // z dy alone may overflow
 }
