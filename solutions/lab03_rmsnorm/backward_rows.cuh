@@ -19,7 +19,10 @@ dx_of(float dres, float u, float x, float r, float k)
 }
 
 constexpr int COLUMNS_PER_THREAD = 16;  // of dw, in registers
-constexpr int GROUPED_THREADS = 512;    // of a block with several groups
+#ifndef GROUPED
+#define GROUPED 512
+#endif
+constexpr int GROUPED_THREADS = GROUPED;    // of a block with several groups
 constexpr int WIDE_THREADS = 1024;      // of a block: each may have 64 registers
 constexpr int MAX_STAGES = 4;
 
@@ -122,7 +125,9 @@ static __global__ void __launch_bounds__(MAX) backward_rows(
     constexpr int L = LANES_PER_ROW;  // they wait for each other, not for other groups
     unsigned lanes = ((1u << L) - 1) << threadIdx.y % (WARP / L) * L;
 
+#ifndef LATE
     pdl_trigger();
+#endif
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
         int i = first + k * step;
@@ -172,6 +177,9 @@ static __global__ void __launch_bounds__(MAX) backward_rows(
         r = next_r;
         stage = stage + 1 == stages ? 0 : stage + 1;
     }
+#ifdef LATE
+    pdl_trigger();
+#endif
     store_partial<VECS>(partial + (size_t)blockIdx.x * C, (float *)smem, dw, C, step);
 }
 

@@ -37,9 +37,35 @@ static __device__ __forceinline__ void
 gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
 {
     float log2_a = rate * sigmoid(pa), decay = fast_exp2(log2_a);
-    float m = fast_sqrt(one_minus_square(log2_a, decay));
     *a = first ? 0.0f : decay;
+#ifdef RSQ
+    float q = first ? 1.0f : one_minus_square(log2_a, decay);
+    float d = 1.0f + fast_exp2(-LOG2_E * px);
+    *z = q * fast_rsqrt(fmaxf(q * d * d, 1e-37f)) * c;
+#else
+    float m = fast_sqrt(one_minus_square(log2_a, decay));
     *z = (first ? 1.0f : m) * sigmoid(px) * c;
+#endif
+}
+
+/* a and z of all steps of a lane, from its inputs. first: bit s: step s starts a document */
+template <typename E, int V>
+static __device__ __forceinline__ void gates_of_steps(
+    float (&a)[STEPS][V], float (&z)[STEPS][V], const raw<E, V> (&c)[STEPS],
+    const raw<E, V> (&px)[STEPS], const raw<E, V> (&pa)[STEPS], const float (&plus)[V],
+    unsigned first, int steps)
+{
+    float cs[V], pxs[V], pas[V];
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        to_float<E, V>(cs, c[s]), to_float<E, V>(pxs, px[s]), to_float<E, V>(pas, pa[s]);
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            float rate = -8.0f * LOG2_E * plus[v];
+            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate, first >> s & 1);
+        }
+    }
 }
 
 /* a and z of all steps of a lane. y, if there is a side branch, is loaded for later. */
@@ -64,17 +90,51 @@ static __device__ __forceinline__ void load_steps(
             if (s < steps)
                 y[s] = load_raw<E, V>(call.y + from_y + row_offset<WHOLE>(s, call.ldy));
     unsigned starts = document_starts<STEPS>(call.pos, token, t0, steps);
-    float plus[V], cs[V], pxs[V], pas[V];
+    float plus[V];
     softplus_of_tile<E, V>(plus, call.a_param, channel, call.C);
+    gates_of_steps<E, V>(a, z, c, px, pa, plus, starts, steps);
+}
+
+/* A and H of a lane's steps, which are one step (lookback.cuh) */
+template <int V>
+static __device__ __forceinline__ void join_steps(
+    float (&A)[V], float (&H)[V], const float (&a)[STEPS][V], const float (&z)[STEPS][V],
+    int steps)
+{
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        A[v] = 1.0f, H[v] = 0.0f;
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) {
+            if (s >= steps) continue;
+            A[v] *= a[s][v];
+            H[v] = a[s][v] * H[v] + z[s][v];
+        }
+    }
+}
+
+/* out of a lane's steps, and h if it is kept. h: the state before them */
+template <typename E, int V, bool WHOLE>
+static __device__ __forceinline__ void store_steps(
+    const rglru_call<E> &call, const float (&a)[STEPS][V], const float (&z)[STEPS][V],
+    float (&h)[V], const raw<E, V> (&y)[STEPS], size_t token, int channel, int steps)
+{
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        to_float<E, V>(cs, c[s]), to_float<E, V>(pxs, px[s]), to_float<E, V>(pas, pa[s]);
+        size_t i = token * call.C + channel + row_offset<WHOLE>(s, call.C);
+        float out[V], ys[V];
 #pragma unroll
-        for (int v = 0; v < V; v++) {
-            float rate = -8.0f * LOG2_E * plus[v];
-            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate, starts >> s & 1);
+        for (int v = 0; v < V; v++)
+            out[v] = h[v] = a[s][v] * h[v] + z[s][v];
+        if (call.h) store_float<V>(call.h + i, h);
+        if (call.y) {
+            to_float<E, V>(ys, y[s]);
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                out[v] *= gelu(ys[v]);
         }
+        store_float<V>(call.out + i, out);
     }
 }
 
@@ -111,39 +171,14 @@ forward_chunk(const rglru_call<E> &call, const chain &link, chunk_place at)
     raw<E, V> y[STEPS];
     float a[STEPS][V], z[STEPS][V], A[V], H[V], h[V];
     load_steps<E, V, WHOLE>(a, z, y, call, token, channel, t0, steps);
-#pragma unroll
-    for (int v = 0; v < V; v++) {
-        A[v] = 1.0f, H[v] = 0.0f;
-#pragma unroll
-        for (int s = 0; s < STEPS; s++) {
-            if (s >= steps) continue;
-            A[v] *= a[s][v];
-            H[v] = a[s][v] * H[v] + z[s][v];
-        }
-    }
+    join_steps(A, H, a, z, steps);
     // a row that begins with a document reads no state: it may never have been written
     bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
     const float *start = fresh ? NULL : call.state;
     carry_in<V, WARPS_PER_BLOCK>(h, A, H, link, at, threadIdx.y, start);
 
     store_state(call, a, z, h, at.b, channel, t0, steps);
-#pragma unroll
-    for (int s = 0; s < STEPS; s++) {
-        if (s >= steps) continue;
-        size_t i = token * call.C + channel + row_offset<WHOLE>(s, call.C);
-        float out[V], ys[V];
-#pragma unroll
-        for (int v = 0; v < V; v++)
-            out[v] = h[v] = a[s][v] * h[v] + z[s][v];
-        if (call.h) store_float<V>(call.h + i, h);
-        if (call.y) {
-            to_float<E, V>(ys, y[s]);
-#pragma unroll
-            for (int v = 0; v < V; v++)
-                out[v] *= gelu(ys[v]);
-        }
-        store_float<V>(call.out + i, out);
-    }
+    store_steps<E, V, WHOLE>(call, a, z, h, y, token, channel, steps);
 }
 
 template <typename E, int V>
@@ -157,10 +192,116 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, BLOCKS_PER_SM)
         forward_chunk<E, V, false>(call, link, at);
 }
 
+#include "chunk_stream.cuh"
+#ifndef STREAM_PER_SM
+#define STREAM_PER_SM 4
+#endif
+
+/* Blocks that stay: see chunk_stream.cuh. */
+template <typename E, int V>
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, STREAM_PER_SM)
+    forward_stream(rglru_call<E> call, chain link)
+{
+    __shared__ __align__(16) tensor_rows<E, CHUNK> c_in, px_in, pa_in, y_in;
+    __shared__ float plus_of[2][V][WARP];
+    __shared__ chunk_place place[4];  // of rounds i, i + 1 and i + 2
+    int lane = threadIdx.x, warp = threadIdx.y, row0 = warp * STEPS;
+    bool claims = lane == 0 && warp == 0;
+    auto fetch_gates = [&](chunk_place to) {
+        int t0 = to.chunk * CHUNK + row0, channel = to.tile * link.tile;
+        size_t start = (size_t)to.b * call.T * call.C;
+        if (to.chunk < link.chunks) {
+            fetch_steps<STEPS>(c_in, call.c + start, call.C, t0, call.T, channel, call.C);
+            fetch_steps<STEPS>(px_in, call.px + start, call.C, t0, call.T, channel, call.C);
+            fetch_steps<STEPS>(pa_in, call.pa + start, call.C, t0, call.T, channel, call.C);
+        }
+        cp_async_commit();
+    };
+    auto fetch_y = [&](chunk_place to) {
+        int t0 = to.chunk * CHUNK + row0, channel = to.tile * link.tile;
+        if (call.y && to.chunk < link.chunks)
+            fetch_steps<STEPS>(
+                y_in, call.y + (size_t)to.b * call.T * call.ldy, call.ldy, t0, call.T,
+                channel, call.C);
+        cp_async_commit();
+    };
+    auto a_param_of = [&](chunk_place to) {
+        int channel = to.tile * link.tile + lane * V + warp;
+        return warp < V && channel < call.C ? (float)call.a_param[channel] : 0.0f;
+    };
+
+    if (claims)
+        place[0] = place_of(link, claim_number(link)),
+        place[1] = place_of(link, claim_number(link));
+    __syncthreads();  // the first two places are visible
+    fetch_gates(place[0]);
+    fetch_y(place[0]);
+    if (warp < V) plus_of[0][warp][lane] = softplus(a_param_of(place[0]));
+    __syncthreads();  // plus_of is visible
+#pragma unroll 1
+    for (int i = 0;; i++) {
+        chunk_place at = place[i % 4];
+        if (at.chunk >= link.chunks) break;
+        int t0 = at.chunk * CHUNK + row0, channel = at.tile * link.tile + lane * V;
+        int steps = channel < call.C ? min(call.T - t0, STEPS) : 0;
+        size_t token = (size_t)at.b * call.T + t0;
+        unsigned number = claims ? claim_number(link) : 0;
+        float a_param = a_param_of(place[(i + 1) % 4]);
+        float a[STEPS][V], z[STEPS][V], A[V], H[V], h[V], plus[V];
+        raw<E, V> c[STEPS], px[STEPS], pa[STEPS], y[STEPS];
+        unsigned starts = document_starts<STEPS>(call.pos, token, t0, steps);
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            plus[v] = plus_of[i % 2][v][lane];
+        cp_async_wait<1>();
+        __syncwarp();  // what the lanes have copied is visible to the warp
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) {
+            c[s] = load_raw<E, V>(c_in.row[row0 + s] + lane * V);
+            px[s] = load_raw<E, V>(px_in.row[row0 + s] + lane * V);
+            pa[s] = load_raw<E, V>(pa_in.row[row0 + s] + lane * V);
+        }
+        gates_of_steps<E, V>(a, z, c, px, pa, plus, starts, STEPS);
+        __syncwarp();  // every lane has read
+        fetch_gates(place[(i + 1) % 4]);
+        if (warp < V) plus_of[(i + 1) % 2][warp][lane] = softplus(a_param);
+        if (claims) place[(i + 2) % 4] = place_of(link, number);
+        join_steps(A, H, a, z, STEPS);
+        bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
+        carry_in<V, WARPS_PER_BLOCK>(
+            h, A, H, link, at, warp, fresh ? NULL : call.state);
+        // where again: fewer registers than to keep it
+        at = place[i % 4];
+        t0 = at.chunk * CHUNK + row0, channel = at.tile * link.tile + lane * V;
+        steps = channel < call.C ? min(call.T - t0, STEPS) : 0;
+        token = (size_t)at.b * call.T + t0;
+        store_state(call, a, z, h, at.b, channel, t0, steps);
+        cp_async_wait<1>();
+        __syncwarp();
+        if (call.y)
+#pragma unroll
+            for (int s = 0; s < STEPS; s++)
+                y[s] = load_raw<E, V>(y_in.row[row0 + s] + lane * V);
+        if (steps == STEPS && call.C <= NEAR_LD)
+            store_steps<E, V, true>(call, a, z, h, y, token, channel, STEPS);
+        else
+            store_steps<E, V, false>(call, a, z, h, y, token, channel, steps);
+        __syncwarp();
+        fetch_y(place[(i + 1) % 4]);
+    }
+}
+
 template <typename E, int V>
 static void launch(rglru_call<E> call, void *workspace, cudaStream_t stream)
 {
     chain link = make_chain(workspace, call.B, call.T, call.C, CHUNK, WARP * V, stream);
+#ifndef NO_STREAM
+    if constexpr (V * sizeof(E) == 4)
+        if (streams(link, STREAM_PER_SM, sizeof(E), call.C, call.y ? call.ldy : 0, call.c, call.px, call.pa, call.y)) {
+            forward_stream<E, V><<<STREAM_PER_SM * sm_count(), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);
+            return;
+        }
+#endif
     forward_chunks<E, V>
         <<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);
 }
