@@ -18,42 +18,52 @@
 #include "cuda/mma.cuh"  // cp_async
 #include "rglru_tile.cuh"
 
-constexpr int ROW_BYTES = 128;  // of a tensor, per step of a tile of channels
+constexpr int PLACES = 8;       // of the last chunks and the next two
+constexpr int ROW_BYTES = 128;  // of a tensor of E, per step of a tile of channels
 
-/* Steps of one tensor in shared memory; a warp has STEPS of them. */
-template <typename E, int CHUNK> struct tensor_rows {
-    E row[CHUNK][ROW_BYTES / sizeof(E)];
+/* Rows of one tensor in shared memory, ROWS of them for each step of time */
+template <typename E, int ROWS, int TILE> struct tensor_rows {
+    E row[ROWS][TILE];
 };
 
-/* Host. Whether rows can be copied 16 bytes at a time, and blocks have several chunks. */
+/* Host. Whether rows can be copied 16 bytes at a time, and each block has several chunks */
 template <typename... P>
 static inline bool streams(const chain &link, int slots, int E, int C, int ld, P... p)
 {
-    return code_is_sm90a() && chain_blocks(link) > (unsigned)(slots * sm_count()) &&
-           C * E % 16 == 0 && (size_t)ld * E % 16 == 0 && is_aligned(16, p...);
+    return code_is_sm90a() && link.chunks > 1 &&
+           chain_blocks(link) > (unsigned)(slots * sm_count()) && C * E % 16 == 0 &&
+           (size_t)ld * E % 16 == 0 && is_aligned(16, p...);
 }
 
-/* Starts to copy this warp's steps from t0 on; zeros past T and C. Eight lanes copy a row.
- * base: the tensor's first row of this sequence, rows ld apart */
-template <int STEPS, typename E, int CHUNK>
-static __device__ __forceinline__ void fetch_steps(
-    tensor_rows<E, CHUNK> &to, const E *base, int ld, int t0, int T, int channel, int C)
+/* A warp starts to copy its rows, those of the steps t0, t0 + 1, ..., to rows `first`,
+ * first + 1, ...; zeros where there is no step or channel. As many lanes as a row has
+ * pieces of 16 bytes copy a row. base: row of step 0, rows ld apart */
+template <int STEPS, typename E, int ROWS, int TILE>
+static __device__ __forceinline__ void fetch_rows(
+    tensor_rows<E, ROWS, TILE> &to, int first, const E *base, int ld, int t0, int T,
+    int channel, int C)
 {
-    constexpr int N = 16 / sizeof(E), LANES = ROW_BYTES / 16;
-    int first = threadIdx.x / LANES, piece = threadIdx.x % LANES * N;
-    const E *from = base + (size_t)(t0 + first) * ld + channel + piece;
+    constexpr int N = 16 / sizeof(E), LANES = TILE / N, TOGETHER = WARP / LANES;
+    int lane = threadIdx.x, piece = lane % LANES * N;
+    ptrdiff_t from = (ptrdiff_t)(t0 + lane / LANES) * ld + channel + piece;
 #pragma unroll
-    for (int s = 0; s < STEPS; s += WARP / LANES) {
-        bool valid = t0 + first + s < T && channel + piece < C;
-        E *row = to.row[threadIdx.y * STEPS + first + s];
-        cp_async(row + piece, valid ? from + (size_t)s * ld : base, valid);
+    for (int i = 0; i < STEPS; i += TOGETHER) {
+        int s = i + lane / LANES;
+        bool exists = (unsigned)(t0 + s) < (unsigned)T && channel + piece < C;
+        if (STEPS % TOGETHER && s >= STEPS) continue;
+        cp_async(
+            to.row[first + s] + piece, exists ? base + from + (ptrdiff_t)i * ld : base,
+            exists);
     }
 }
 
-/* What a block works on now and next, and the number after that, which one thread takes
- * early because an atomic operation takes as long as a load. */
-struct stream_place {
-    chunk_place at, next;
-};
-
+/* The first two places of a block. All threads call it. */
+static __device__ __forceinline__ void
+begin_stream(chunk_place (&place)[PLACES], const chain &link)
+{
+    if (threadIdx.x == 0 && threadIdx.y == 0)
+        for (int i = 0; i < 2; i++)
+            place[i] = place_of(link, claim_number(link));
+    __syncthreads();  // they are visible
+}
 #endif

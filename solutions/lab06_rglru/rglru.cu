@@ -202,27 +202,30 @@ template <typename E, int V>
 static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, STREAM_PER_SM)
     forward_stream(rglru_call<E> call, chain link)
 {
-    __shared__ __align__(16) tensor_rows<E, CHUNK> c_in, px_in, pa_in, y_in;
+    __shared__ __align__(16) tensor_rows<E, CHUNK, WARP * V> c_in, px_in, pa_in, y_in;
     __shared__ float plus_of[2][V][WARP];
-    __shared__ chunk_place place[4];  // of rounds i, i + 1 and i + 2
+    __shared__ chunk_place place[PLACES];
     int lane = threadIdx.x, warp = threadIdx.y, row0 = warp * STEPS;
     bool claims = lane == 0 && warp == 0;
     auto fetch_gates = [&](chunk_place to) {
         int t0 = to.chunk * CHUNK + row0, channel = to.tile * link.tile;
         size_t start = (size_t)to.b * call.T * call.C;
         if (to.chunk < link.chunks) {
-            fetch_steps<STEPS>(c_in, call.c + start, call.C, t0, call.T, channel, call.C);
-            fetch_steps<STEPS>(px_in, call.px + start, call.C, t0, call.T, channel, call.C);
-            fetch_steps<STEPS>(pa_in, call.pa + start, call.C, t0, call.T, channel, call.C);
+            fetch_rows<STEPS>(
+                c_in, row0, call.c + start, call.C, t0, call.T, channel, call.C);
+            fetch_rows<STEPS>(
+                px_in, row0, call.px + start, call.C, t0, call.T, channel, call.C);
+            fetch_rows<STEPS>(
+                pa_in, row0, call.pa + start, call.C, t0, call.T, channel, call.C);
         }
         cp_async_commit();
     };
     auto fetch_y = [&](chunk_place to) {
         int t0 = to.chunk * CHUNK + row0, channel = to.tile * link.tile;
         if (call.y && to.chunk < link.chunks)
-            fetch_steps<STEPS>(
-                y_in, call.y + (size_t)to.b * call.T * call.ldy, call.ldy, t0, call.T,
-                channel, call.C);
+            fetch_rows<STEPS>(
+                y_in, row0, call.y + (size_t)to.b * call.T * call.ldy, call.ldy, t0,
+                call.T, channel, call.C);
         cp_async_commit();
     };
     auto a_param_of = [&](chunk_place to) {
@@ -230,23 +233,20 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, STREAM_PER_SM)
         return warp < V && channel < call.C ? (float)call.a_param[channel] : 0.0f;
     };
 
-    if (claims)
-        place[0] = place_of(link, claim_number(link)),
-        place[1] = place_of(link, claim_number(link));
-    __syncthreads();  // the first two places are visible
+    begin_stream(place, link);
     fetch_gates(place[0]);
     fetch_y(place[0]);
     if (warp < V) plus_of[0][warp][lane] = softplus(a_param_of(place[0]));
     __syncthreads();  // plus_of is visible
 #pragma unroll 1
     for (int i = 0;; i++) {
-        chunk_place at = place[i % 4];
+        chunk_place at = place[i % PLACES];
         if (at.chunk >= link.chunks) break;
         int t0 = at.chunk * CHUNK + row0, channel = at.tile * link.tile + lane * V;
         int steps = channel < call.C ? min(call.T - t0, STEPS) : 0;
         size_t token = (size_t)at.b * call.T + t0;
         unsigned number = claims ? claim_number(link) : 0;
-        float a_param = a_param_of(place[(i + 1) % 4]);
+        float a_param = a_param_of(place[(i + 1) % PLACES]);
         float a[STEPS][V], z[STEPS][V], A[V], H[V], h[V], plus[V];
         raw<E, V> c[STEPS], px[STEPS], pa[STEPS], y[STEPS];
         unsigned starts = document_starts<STEPS>(call.pos, token, t0, steps);
@@ -263,15 +263,15 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, STREAM_PER_SM)
         }
         gates_of_steps<E, V>(a, z, c, px, pa, plus, starts, STEPS);
         __syncwarp();  // every lane has read
-        fetch_gates(place[(i + 1) % 4]);
+        fetch_gates(place[(i + 1) % PLACES]);
         if (warp < V) plus_of[(i + 1) % 2][warp][lane] = softplus(a_param);
-        if (claims) place[(i + 2) % 4] = place_of(link, number);
+        if (claims) place[(i + 2) % PLACES] = place_of(link, number);
         join_steps(A, H, a, z, STEPS);
         bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
         carry_in<V, WARPS_PER_BLOCK>(
             h, A, H, link, at, warp, fresh ? NULL : call.state);
         // where again: fewer registers than to keep it
-        at = place[i % 4];
+        at = place[i % PLACES];
         t0 = at.chunk * CHUNK + row0, channel = at.tile * link.tile + lane * V;
         steps = channel < call.C ? min(call.T - t0, STEPS) : 0;
         token = (size_t)at.b * call.T + t0;
@@ -287,7 +287,7 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, STREAM_PER_SM)
         else
             store_steps<E, V, false>(call, a, z, h, y, token, channel, steps);
         __syncwarp();
-        fetch_y(place[(i + 1) % 4]);
+        fetch_y(place[(i + 1) % PLACES]);
     }
 }
 
