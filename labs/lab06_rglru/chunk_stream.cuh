@@ -61,6 +61,7 @@ static __device__ __forceinline__ void fetch_rows(
 static __device__ __forceinline__ void
 begin_stream(chunk_place (&place)[PLACES], const chain &link)
 {
+    pdl_wait();  // for the cleared workspace
     if (threadIdx.x == 0 && threadIdx.y == 0)
         for (int i = 0; i < 2; i++)
             place[i] = place_of(link, claim_number(link));

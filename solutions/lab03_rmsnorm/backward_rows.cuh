@@ -19,10 +19,9 @@ dx_of(float dres, float u, float x, float r, float k)
 }
 
 constexpr int COLUMNS_PER_THREAD = 16;  // of dw, in registers
-#ifndef GROUPED
-#define GROUPED 512
-#endif
-constexpr int GROUPED_THREADS = GROUPED;    // of a block with several groups
+constexpr int MIDDLE_LANES = 16;        // of a row of up to 384 columns
+constexpr int MIDDLE_COLUMNS = 24;      // of each of them
+constexpr int GROUPED_THREADS = 512;    // of a block with several groups
 constexpr int WIDE_THREADS = 1024;      // of a block: each may have 64 registers
 constexpr int MAX_STAGES = 4;
 
@@ -97,6 +96,7 @@ store_partial(float *partial, float *smem, const float (&dw)[VECS][N], int C, in
     int thread = threadIdx.y * blockDim.x + threadIdx.x;
     for (int c = thread; c < C; c += blockDim.x * blockDim.y) {
         float sum = smem[c];
+#pragma unroll 8
         for (int g = 1; g < (int)blockDim.y; g++)
             sum += smem[g * C + c];
         partial[c] = sum;
@@ -122,12 +122,11 @@ static __global__ void __launch_bounds__(MAX) backward_rows(
     row_stages s = {smem + threadIdx.y * blockDim.x + first, threads, per_stage};
     uint4 *weights = s.mine + stages * s.per_stage;  // unless KEEP
     float dw[VECS][N] = {}, f[VECS][N], a[VECS][N], d[VECS][N];
-    constexpr int L = LANES_PER_ROW;  // they wait for each other, not for other groups
-    unsigned lanes = ((1u << L) - 1) << threadIdx.y % (WARP / L) * L;
+    // lanes of a row wait for each other, not for other groups
+    constexpr int L = THREADS > 0 && THREADS < WARP ? THREADS : WARP;
+    unsigned lanes = ~0u >> (WARP - L) << threadIdx.y % (WARP / L) * L;
 
-#ifndef LATE
     pdl_trigger();
-#endif
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
         int i = first + k * step;
@@ -177,9 +176,6 @@ static __global__ void __launch_bounds__(MAX) backward_rows(
         r = next_r;
         stage = stage + 1 == stages ? 0 : stage + 1;
     }
-#ifdef LATE
-    pdl_trigger();
-#endif
     store_partial<VECS>(partial + (size_t)blockIdx.x * C, (float *)smem, dw, C, step);
 }
 

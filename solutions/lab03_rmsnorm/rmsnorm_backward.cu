@@ -78,6 +78,7 @@ dw_any_width(float *partial, const E *dout, const E *x, const float *rstd, int R
 }
 
 constexpr int MAX_SLICES = 32;  // threads that share a column of partial sums
+constexpr int TOGETHER = 8;     // loads of a thread in flight
 
 /* dw += the sum of P partial rows. A warp reads 32 neighbouring columns, and blockDim.y
  * warps share the rows. The order is fixed, so equal inputs give equal bits. */
@@ -87,15 +88,23 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
     int c = blockIdx.x * WARP + threadIdx.x;  // [0, C)
     float sum = 0.0f;
     pdl_wait();  // for the partial sums
-    if (c < C)
-#pragma unroll 8
-        for (int p = threadIdx.y; p < P; p += blockDim.y)
-            sum += partial[(size_t)p * C + c];
+    for (int first = threadIdx.y; c < C && first < P; first += TOGETHER * blockDim.y) {
+        float x[TOGETHER];  // a loop with a rest would load the rest one by one
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            int p = first + k * blockDim.y;
+            x[k] = p < P ? partial[(size_t)p * C + c] : 0.0f;
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++)
+            sum += x[k];
+    }
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();  // the slices' sums are in part
     if (threadIdx.y || c >= C) return;
-    for (int s = 1; s < (int)blockDim.y; s++)
-        sum += part[s][threadIdx.x];
+#pragma unroll
+    for (int s = 1; s < MAX_SLICES; s++)
+        if (s < (int)blockDim.y) sum += part[s][threadIdx.x];
     dw[c] += sum;
 }
 // END SOLUTION
@@ -104,14 +113,26 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
 
 // BEGIN SOLUTION 03.4 (about 50 lines)
 constexpr int COLUMNS_PER_SM = 8192;   // of dw, in the registers of an SM
+constexpr int MAX_COLUMNS_PER_SM = 12288;
 constexpr int RESIDENT_THREADS = 512;  // of an SM, each with 128 registers
 constexpr int MIN_ROWS_PER_GROUP = 4;  // with fewer, the partial sums cost more
 constexpr int THREADS_PER_WORKER = 4;  // where they work alone: each has partial sums
 
+/* Whether MIDDLE_LANES lanes with MIDDLE_COLUMNS each share a row: with a warp of 16
+ * columns each, 8 of 32 lanes would have nothing in their second vector. */
+static bool is_middle(int C)
+{
+#ifdef NO_MIDDLE
+    return false;
+#endif
+    return C > WARP * 8 && C <= MIDDLE_LANES * MIDDLE_COLUMNS;
+}
+
 /* How many rows of partial sums at most */
 static int groups_for(int R, int C)
 {
-    int most = sm_count() * (C < COLUMNS_PER_SM ? COLUMNS_PER_SM / C : 1);
+    int columns = is_middle(C) ? MAX_COLUMNS_PER_SM : COLUMNS_PER_SM;
+    int most = sm_count() * (C < columns ? columns / C : 1);
     int few = (R + MIN_ROWS_PER_GROUP - 1) / MIN_ROWS_PER_GROUP;
     return few < most ? few : most;
 }
@@ -128,12 +149,14 @@ static backward_plan plan_backward(int R, int C, int element, int tensors)
     int groups = groups_for(R, C), sms = sm_count();
     int warps = (C + WARP * COLUMNS_PER_THREAD - 1) / (WARP * COLUMNS_PER_THREAD);
     int threads = C <= LANES_PER_ROW * COLUMNS_PER_THREAD ? LANES_PER_ROW : warps * WARP;
+    int columns = is_middle(C) ? MIDDLE_COLUMNS : COLUMNS_PER_THREAD;
+    if (is_middle(C)) threads = MIDDLE_LANES;
     int share = (groups + sms - 1) / sms;  // groups of an SM
     int rows = threads > WARP ? 1 : GROUPED_THREADS / threads;
     if (rows > share) rows = share;
     backward_plan p = {};
     for (;; rows = (rows + 1) / 2) {
-        size_t row = (size_t)threads * COLUMNS_PER_THREAD * element * rows;
+        size_t row = (size_t)threads * columns * element * rows;
         size_t weights = threads > MAX_THREADS ? row : 0;
         int per_sm = share / rows, room_for = RESIDENT_THREADS / (threads * rows);
         if (per_sm > room_for) per_sm = room_for;
@@ -167,7 +190,9 @@ static wb_status launch_backward(
     row_inputs<E> in = {x, dout, dres, R, C / N};
     if (C % N == 0 && threads <= WIDE_THREADS && p.stages > 1 &&
         is_aligned(16, dx, dout, x, dres, w)) {
+        constexpr int M = MIDDLE_LANES, VM = MIDDLE_COLUMNS / N;
         auto kernel = threads == L             ? backward_rows<E, V, L, G>
+                      : threads == M           ? backward_rows<E, VM, M, G>
                       : C <= WARP * 8          ? backward_rows<E, V / 2, WARP, G>
                       : threads == WARP        ? backward_rows<E, V, WARP, G>
                       : threads <= MAX_THREADS ? backward_rows<E, V, 0, MAX_THREADS>
@@ -210,7 +235,7 @@ static size_t backward_workspace(int R, int C)
     // product itself does where COLUMNS_PER_SM / C is rounded down.
     if (R < 1 || C < 1) return 0;
     size_t few = (size_t)(R + MIN_ROWS_PER_GROUP - 1) / MIN_ROWS_PER_GROUP * C;
-    size_t most = (size_t)sm_count() * (C < COLUMNS_PER_SM ? COLUMNS_PER_SM : C);
+    size_t most = (size_t)sm_count() * (C < MAX_COLUMNS_PER_SM ? MAX_COLUMNS_PER_SM : C);
     return (few < most ? few : most) * sizeof(float);
     // END SOLUTION
 }

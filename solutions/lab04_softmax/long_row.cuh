@@ -16,14 +16,9 @@
  *
  * A thread copies the vectors to shared memory that it will read, so that it waits only for
  * its own copies. All copies are on their way before the first vector is used. */
-#ifndef ROW_VECS
-#define ROW_VECS 2
-#define ROW_THREADS_ 512
-#define ROW_PER_SM 2
-#endif
-constexpr int LONG_VECS = ROW_VECS;           // of a thread, in registers
-constexpr int LONG_ROW_THREADS = ROW_THREADS_;  // two blocks on an SM: one loads, one stores
-constexpr int LONG_BLOCKS_PER_SM = ROW_PER_SM;
+constexpr int LONG_VECS = 2;           // of a thread, in registers
+constexpr int LONG_ROW_THREADS = 512;  // two blocks on an SM: one loads, one stores
+constexpr int LONG_BLOCKS_PER_SM = 2;
 constexpr int MAX_CLUSTER = 8;      // blocks
 constexpr int MAX_COPY_GROUPS = 8;  // waited for one after the other
 

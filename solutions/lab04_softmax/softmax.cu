@@ -99,13 +99,6 @@ static void forward(
     } else if (N <= ROW_THREADS * COLUMNS) {
         softmax_kernel<E, V, 0>
             <<<R, row_threads<V>(N, ROW_THREADS), 0, s>>>(out, x, R, T, N, scale);
-#ifdef ROW_BLOCKS
-    } else if (V > 1 && N > SPLIT_ABOVE) {
-        long_plan p = plan_long<V>(N);
-        p.blocks = ROW_BLOCKS;
-        p.hold = (max_smem_per_block() / LONG_BLOCKS_PER_SM - 1536) / (LONG_ROW_THREADS * 16);
-        launch_long(softmax_long_kernel<E, V, ROW_BLOCKS>, p, R, s, out, x, T, N, scale, p.hold);
-#endif
     } else if (parts) {
         dim3 grid((N + SPLIT_COLUMNS - 1) / SPLIT_COLUMNS, R);
         int threads = row_threads<V>(SPLIT_COLUMNS, ROW_THREADS);

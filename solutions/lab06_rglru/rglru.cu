@@ -38,14 +38,8 @@ gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
 {
     float log2_a = rate * sigmoid(pa), decay = fast_exp2(log2_a);
     *a = first ? 0.0f : decay;
-#ifdef RSQ
-    float q = first ? 1.0f : one_minus_square(log2_a, decay);
-    float d = 1.0f + fast_exp2(-LOG2_E * px);
-    *z = q * fast_rsqrt(fmaxf(q * d * d, 1e-37f)) * c;
-#else
     float m = fast_sqrt(one_minus_square(log2_a, decay));
     *z = (first ? 1.0f : m) * sigmoid(px) * c;
-#endif
 }
 
 /* a and z of all steps of a lane, from its inputs. first: bit s: step s starts a document */
@@ -298,12 +292,13 @@ static void launch(rglru_call<E> call, void *workspace, cudaStream_t stream)
 #ifndef NO_STREAM
     if constexpr (V * sizeof(E) == 4)
         if (streams(link, STREAM_PER_SM, sizeof(E), call.C, call.y ? call.ldy : 0, call.c, call.px, call.pa, call.y)) {
-            forward_stream<E, V><<<STREAM_PER_SM * sm_count(), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);
+            launch_pdl(forward_stream<E, V>, STREAM_PER_SM * sm_count(), dim3(WARP, WARPS_PER_BLOCK), 0, stream, call, link);
             return;
         }
 #endif
-    forward_chunks<E, V>
-        <<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);
+    launch_pdl(
+        forward_chunks<E, V>, chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream,
+        call, link);
 }
 // END SOLUTION
 

@@ -413,8 +413,7 @@ static void launch(rglru_back_call<E> call, void *workspace, cudaStream_t stream
             link = make_chain(workspace, B, call.T, C, STREAM_CHUNK, WARP * V, stream);
             float *partial = (float *)((char *)workspace + chain_workspace(B, call.T, C, STREAM_CHUNK));
             int smem = sizeof(stream_smem<E, V>);
-            allow_smem(backward_stream<E, V>, smem);
-            backward_stream<E, V><<<STREAM_PER_SM * sm_count(), dim3(WARP, WARPS_PER_BLOCK), smem, stream>>>(partial, call, link);
+            launch_pdl(backward_stream<E, V>, STREAM_PER_SM * sm_count(), dim3(WARP, WARPS_PER_BLOCK), smem, stream, partial, call, link);
             add_partial_sums({{call.da_param}, {(size_t)C}}, partial, link.chunks * B, stream);
             return;
         }
@@ -423,7 +422,8 @@ static void launch(rglru_back_call<E> call, void *workspace, cudaStream_t stream
     chain link = make_chain(workspace, B, call.T, C, CHUNK, WARP * V, stream);
     size_t chain_bytes = chain_workspace(B, call.T, C, CHUNK);
     float *partial = (float *)((char *)workspace + chain_bytes);
-    backward_chunks<E, V><<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(
+    launch_pdl(
+        backward_chunks<E, V>, chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream,
         partial, call, link);
     add_partial_sums({{call.da_param}, {(size_t)C}}, partial, link.chunks * B, stream);
 }

@@ -27,10 +27,7 @@ constexpr int THREADS = 128;  // of a block
 constexpr int WARPS_PER_BLOCK = THREADS / WARP;
 constexpr int MAX_D = 256;
 constexpr int MAX_SLOTS = 256;    // of a part: their scores fit into shared memory
-#ifndef SLOTS
-#define SLOTS 64
-#endif
-constexpr int MIN_SLOTS = SLOTS;     // fewer are not worth a block
+constexpr int MIN_SLOTS = 64;     // fewer are not worth a block
 constexpr int FILL_BLOCKS = 264;  // at most: two for each multiprocessor of an H200
 constexpr int MAX_ALONE = 32768;  // bytes of keys that one block reads soon enough
 
