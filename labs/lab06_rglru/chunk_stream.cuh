@@ -26,12 +26,17 @@ template <typename E, int ROWS, int TILE> struct tensor_rows {
     E row[ROWS][TILE];
 };
 
-/* Host. Whether rows can be copied 16 bytes at a time, and each block has several chunks */
+/* Host. Whether a call suits: rows can be copied 16 bytes at a time, each of the GPU's
+ * blocks, per_sm on each SM, gets several chunks, and at most two chunks of a row and tile
+ * are in work at the same time, so that they rarely wait for each other. p: all tensors
+ * that are fetched, with rows C or ld apart, of elements of E bytes */
 template <typename... P>
-static inline bool streams(const chain &link, int slots, int E, int C, int ld, P... p)
+static inline bool streams(
+    int B, int T, int C, int chunk, int tile, int per_sm, int E, int ld, const P *...p)
 {
-    return code_is_sm90a() && link.chunks > 1 &&
-           chain_blocks(link) > (unsigned)(slots * sm_count()) && C * E % 16 == 0 &&
+    size_t slots = (size_t)per_sm * sm_count(), rows = (size_t)B * ((C + tile - 1) / tile);
+    return code_is_sm90a() && T > chunk && 2 * rows >= slots &&
+           rows * chunks_of(T, chunk) > 2 * slots && (size_t)C * E % 16 == 0 &&
            (size_t)ld * E % 16 == 0 && is_aligned(16, p...);
 }
 
@@ -61,10 +66,19 @@ static __device__ __forceinline__ void fetch_rows(
 static __device__ __forceinline__ void
 begin_stream(chunk_place (&place)[PLACES], const chain &link)
 {
-    pdl_wait();  // for the cleared workspace
     if (threadIdx.x == 0 && threadIdx.y == 0)
         for (int i = 0; i < 2; i++)
             place[i] = place_of(link, claim_number(link));
     __syncthreads();  // they are visible
+}
+
+/* a_param of the channel whose softplus this lane computes for its block: warp v has
+ * channel v of each lane, as in rglru_tile.cuh. */
+template <int V, typename E>
+static __device__ __forceinline__ float
+a_param_of(const E *a_param, const chain &link, chunk_place at)
+{
+    int channel = at.tile * link.tile + threadIdx.x * V + threadIdx.y;
+    return threadIdx.y < V && channel < link.C ? (float)a_param[channel] : 0.0f;
 }
 #endif

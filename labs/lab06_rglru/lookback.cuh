@@ -25,7 +25,6 @@
  */
 #ifndef LOOKBACK_CUH
 #define LOOKBACK_CUH
-#include "cuda/pdl.cuh"
 #include "rglru_contract.cuh"
 
 constexpr int GROUP = 4;  // chunks
@@ -60,20 +59,8 @@ static inline size_t chain_workspace(int B, int T, int C, int steps)
     return COUNTER_BYTES + (bytes + 255) / 256 * 256;
 }
 
-/* Sets n times 16 bytes to ~0. Launched by launch_pdl, as is the kernel after it: the
- * blocks of that one are resident when this one ends. */
-static __global__ void clear_chain(uint4 *to, size_t n)
-{
-    pdl_trigger();
-    pdl_wait();
-    size_t step = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
-        to[i] = make_uint4(~0u, ~0u, ~0u, ~0u);
-}
-
 /* Lays the chain out in a workspace and clears it on the stream, which a replayed graph
- * repeats: the counter starts at ~0, the pairs at EMPTY. The next kernel is to be launched
- * by launch_pdl. */
+ * repeats: the counter starts at ~0, the pairs at EMPTY. */
 static inline chain
 make_chain(void *workspace, int B, int T, int C, int steps, int tile, cudaStream_t stream)
 {
@@ -84,17 +71,7 @@ make_chain(void *workspace, int B, int T, int C, int steps, int tile, cudaStream
     link.chunks = (int)chunks_of(T, steps);
     link.tiles = C / tile + (C % tile != 0);
     size_t bytes = chain_workspace(B, T, C, steps);
-#ifdef NO_PDL
     if (bytes) cudaMemsetAsync(workspace, 0xff, bytes, stream);
-#else
-    const size_t PER_BLOCK = 256 * 4 * 16;
-    if (bytes && code_arch() >= 90)
-        launch_pdl(
-            clear_chain, (unsigned)((bytes + PER_BLOCK - 1) / PER_BLOCK), 256, 0, stream,
-            (uint4 *)workspace, bytes / 16);
-    else if (bytes)
-        cudaMemsetAsync(workspace, 0xff, bytes, stream);
-#endif
     return link;
 }
 
@@ -121,7 +98,6 @@ static __device__ chunk_place place_of(const chain &link, unsigned n)
 static __device__ chunk_place claim_chunk(chain link)
 {
     __shared__ chunk_place at;
-    pdl_wait();  // for the cleared workspace
     if (threadIdx.x == 0 && threadIdx.y == 0) at = place_of(link, claim_number(link));
     __syncthreads();  // at is visible
     return at;
@@ -217,12 +193,7 @@ static __device__ __forceinline__ void carry_in(
         all = join_warps<V, WARPS>(part, mine, all);
         if (asked && !known) publish(pair + mine, all.x, all.y);
     }
-#ifdef POLL_LAST
-    // not the warps that join: both take some time
-    for (int k = WARPS - 1 - threadIdx.y; k < GROUP; k += WARPS)
-#else
     for (int k = threadIdx.y; k < GROUP; k += WARPS)
-#endif
 #pragma unroll
         for (int v = 0; v < V; v++) {
             float2 p = make_float2(1.0f, 0.0f);  // changes nothing

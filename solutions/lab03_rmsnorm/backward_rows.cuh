@@ -19,8 +19,6 @@ dx_of(float dres, float u, float x, float r, float k)
 }
 
 constexpr int COLUMNS_PER_THREAD = 16;  // of dw, in registers
-constexpr int MIDDLE_LANES = 16;        // of a row of up to 384 columns
-constexpr int MIDDLE_COLUMNS = 24;      // of each of them
 constexpr int GROUPED_THREADS = 512;    // of a block with several groups
 constexpr int WIDE_THREADS = 1024;      // of a block: each may have 64 registers
 constexpr int MAX_STAGES = 4;
@@ -96,7 +94,6 @@ store_partial(float *partial, float *smem, const float (&dw)[VECS][N], int C, in
     int thread = threadIdx.y * blockDim.x + threadIdx.x;
     for (int c = thread; c < C; c += blockDim.x * blockDim.y) {
         float sum = smem[c];
-#pragma unroll 8
         for (int g = 1; g < (int)blockDim.y; g++)
             sum += smem[g * C + c];
         partial[c] = sum;
@@ -122,9 +119,8 @@ static __global__ void __launch_bounds__(MAX) backward_rows(
     row_stages s = {smem + threadIdx.y * blockDim.x + first, threads, per_stage};
     uint4 *weights = s.mine + stages * s.per_stage;  // unless KEEP
     float dw[VECS][N] = {}, f[VECS][N], a[VECS][N], d[VECS][N];
-    // lanes of a row wait for each other, not for other groups
-    constexpr int L = THREADS > 0 && THREADS < WARP ? THREADS : WARP;
-    unsigned lanes = ~0u >> (WARP - L) << threadIdx.y % (WARP / L) * L;
+    constexpr int L = LANES_PER_ROW;  // they wait for each other, not for other groups
+    unsigned lanes = ((1u << L) - 1) << threadIdx.y % (WARP / L) * L;
 
     pdl_trigger();
 #pragma unroll

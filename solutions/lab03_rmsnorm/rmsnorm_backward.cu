@@ -113,26 +113,14 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
 
 // BEGIN SOLUTION 03.4 (about 50 lines)
 constexpr int COLUMNS_PER_SM = 8192;   // of dw, in the registers of an SM
-constexpr int MAX_COLUMNS_PER_SM = 12288;
 constexpr int RESIDENT_THREADS = 512;  // of an SM, each with 128 registers
 constexpr int MIN_ROWS_PER_GROUP = 4;  // with fewer, the partial sums cost more
 constexpr int THREADS_PER_WORKER = 4;  // where they work alone: each has partial sums
 
-/* Whether MIDDLE_LANES lanes with MIDDLE_COLUMNS each share a row: with a warp of 16
- * columns each, 8 of 32 lanes would have nothing in their second vector. */
-static bool is_middle(int C)
-{
-#ifdef NO_MIDDLE
-    return false;
-#endif
-    return C > WARP * 8 && C <= MIDDLE_LANES * MIDDLE_COLUMNS;
-}
-
 /* How many rows of partial sums at most */
 static int groups_for(int R, int C)
 {
-    int columns = is_middle(C) ? MAX_COLUMNS_PER_SM : COLUMNS_PER_SM;
-    int most = sm_count() * (C < columns ? columns / C : 1);
+    int most = sm_count() * (C < COLUMNS_PER_SM ? COLUMNS_PER_SM / C : 1);
     int few = (R + MIN_ROWS_PER_GROUP - 1) / MIN_ROWS_PER_GROUP;
     return few < most ? few : most;
 }
@@ -149,14 +137,12 @@ static backward_plan plan_backward(int R, int C, int element, int tensors)
     int groups = groups_for(R, C), sms = sm_count();
     int warps = (C + WARP * COLUMNS_PER_THREAD - 1) / (WARP * COLUMNS_PER_THREAD);
     int threads = C <= LANES_PER_ROW * COLUMNS_PER_THREAD ? LANES_PER_ROW : warps * WARP;
-    int columns = is_middle(C) ? MIDDLE_COLUMNS : COLUMNS_PER_THREAD;
-    if (is_middle(C)) threads = MIDDLE_LANES;
     int share = (groups + sms - 1) / sms;  // groups of an SM
     int rows = threads > WARP ? 1 : GROUPED_THREADS / threads;
     if (rows > share) rows = share;
     backward_plan p = {};
     for (;; rows = (rows + 1) / 2) {
-        size_t row = (size_t)threads * columns * element * rows;
+        size_t row = (size_t)threads * COLUMNS_PER_THREAD * element * rows;
         size_t weights = threads > MAX_THREADS ? row : 0;
         int per_sm = share / rows, room_for = RESIDENT_THREADS / (threads * rows);
         if (per_sm > room_for) per_sm = room_for;
@@ -190,9 +176,7 @@ static wb_status launch_backward(
     row_inputs<E> in = {x, dout, dres, R, C / N};
     if (C % N == 0 && threads <= WIDE_THREADS && p.stages > 1 &&
         is_aligned(16, dx, dout, x, dres, w)) {
-        constexpr int M = MIDDLE_LANES, VM = MIDDLE_COLUMNS / N;
         auto kernel = threads == L             ? backward_rows<E, V, L, G>
-                      : threads == M           ? backward_rows<E, VM, M, G>
                       : C <= WARP * 8          ? backward_rows<E, V / 2, WARP, G>
                       : threads == WARP        ? backward_rows<E, V, WARP, G>
                       : threads <= MAX_THREADS ? backward_rows<E, V, 0, MAX_THREADS>
@@ -235,7 +219,7 @@ static size_t backward_workspace(int R, int C)
     // product itself does where COLUMNS_PER_SM / C is rounded down.
     if (R < 1 || C < 1) return 0;
     size_t few = (size_t)(R + MIN_ROWS_PER_GROUP - 1) / MIN_ROWS_PER_GROUP * C;
-    size_t most = (size_t)sm_count() * (C < MAX_COLUMNS_PER_SM ? MAX_COLUMNS_PER_SM : C);
+    size_t most = (size_t)sm_count() * (C < COLUMNS_PER_SM ? COLUMNS_PER_SM : C);
     return (few < most ? few : most) * sizeof(float);
     // END SOLUTION
 }

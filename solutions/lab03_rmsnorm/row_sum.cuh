@@ -23,12 +23,14 @@ template <int THREADS>
 static __device__ float row_sum(float v, float *part, unsigned lanes = 0xffffffffu)
 {
     if (THREADS == 1) return v;
-    constexpr int LANES = THREADS > 0 && THREADS < WARP ? THREADS : WARP;
     int warps = (THREADS ? THREADS : blockDim.x) / WARP;
-#pragma unroll
-    for (int m = LANES / 2; m > 0; m >>= 1)
-        v += __shfl_xor_sync(lanes, v, m);
-    if (THREADS > 0 && THREADS <= WARP) return v;
+    if (THREADS == LANES_PER_ROW)
+        for (int m = LANES_PER_ROW / 2; m > 0; m >>= 1)
+            v += __shfl_xor_sync(lanes, v, m);
+    else
+        for (int m = WARP / 2; m > 0; m >>= 1)
+            v += __shfl_xor_sync(0xffffffffu, v, m);
+    if (THREADS == LANES_PER_ROW || THREADS == WARP) return v;
     if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = v;
     __syncthreads();  // every warp's sum is in part
     // a loop over an unknown number of warps would not be unrolled

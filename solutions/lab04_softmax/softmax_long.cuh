@@ -51,10 +51,7 @@ static __global__ void __launch_bounds__(LONG_ROW_THREADS, LONG_BLOCKS_PER_SM)
 /* Few long rows: a block takes SPLIT_COLUMNS of one. The first kernel stores the stats of
  * every part in the workspace, the second normalises. It runs backwards, so that it finds
  * in the L2 what the first one read last. */
-#ifndef SPLITC
-#define SPLITC 4096
-#endif
-constexpr int SPLIT_COLUMNS = SPLITC;  // of a shared row, per block
+constexpr int SPLIT_COLUMNS = 4096;  // of a shared row, per block
 constexpr int SPLIT_ABOVE = 32768;   // columns: longer rows are shared between blocks
 constexpr int SPLIT_MAX_ROWS = 256;  // more rows keep the GPU busy anyway
 

@@ -41,48 +41,27 @@ static __device__ __forceinline__ void produce(
 {
     const int KV_BYTES = P::BN * P::D * sizeof(E);
     ring<P::Q_STAGES> q_at = {};
-    ring<P::KV_STAGES> at = {};
-    auto load_q = [&](const hopper_work &work) {
-        uint64_t *full = &smem.q_full[q_at.stage];
-        mbarrier_wait(&smem.q_empty[q_at.stage], q_at.parity ^ 1);
-        mbarrier_expect(full, rows * P::D * (int)sizeof(E));
-        load_parts<P::D>(
-            smem.q[q_at.stage], P::BM, q, full, work.g * heads, work.first_row / heads,
-            work.b);
-        advance(q_at);
-    };
-    auto load_kv = [&](const hopper_work &work, int key) {
-        int s = at.stage;
-        mbarrier_wait(&smem.k_empty[s], at.parity ^ 1);  // a new stage is empty
-        mbarrier_expect(&smem.k_full[s], KV_BYTES);
-        load_parts<P::D>(smem.k[s], P::BN, k, &smem.k_full[s], work.g, key, work.b);
-        mbarrier_wait(&smem.v_empty[s], at.parity ^ 1);
-        mbarrier_expect(&smem.v_full[s], KV_BYTES);
-        load_parts<P::D>(smem.v[s], P::BN, v, &smem.v_full[s], work.g, key, work.b);
-    };
+    ring<STAGES> at = {};
     for (int tile = first_tile<P>(tiles); is_tile<P>(tile, tiles); next_tile<P>(tile)) {
         hopper_work work = hopper_work_of<P>(z, rows, pos, tile);
-        load_q(work);
-        if (!P::ALL_TILES) {
-            for (int i = 0; i < work.kv_tiles; i++, advance(at))
-                load_kv(work, work.last_key - i * P::BN);
-        } else if (tile == 0) {  // all keys, in the order in which rows need them
-            hopper_work last = hopper_work_of<P>(z, rows, pos, tiles - 1);
-            int first = work.last_key / P::BN + 1 - work.kv_tiles;
-            for (at.stage = first; at.stage <= last.last_key / P::BN; at.stage++)
-                load_kv(work, at.stage * P::BN);
+        mbarrier_wait(&smem.q_empty[q_at.stage], q_at.parity ^ 1);
+        uint64_t *q_full = &smem.q_full[q_at.stage];
+        mbarrier_expect(q_full, rows * P::D * (int)sizeof(E));
+        load_parts<P::D>(
+            smem.q[q_at.stage], P::BM, q, q_full, work.g * heads, work.first_row / heads,
+            work.b);
+        advance(q_at);
+        for (int i = 0; i < work.kv_tiles; i++) {
+            int s = at.stage, key = work.last_key - i * P::BN;
+            mbarrier_wait(&smem.k_empty[s], at.parity ^ 1);  // a new stage is empty
+            mbarrier_expect(&smem.k_full[s], KV_BYTES);
+            load_parts<P::D>(smem.k[s], P::BN, k, &smem.k_full[s], work.g, key, work.b);
+            mbarrier_wait(&smem.v_empty[s], at.parity ^ 1);
+            mbarrier_expect(&smem.v_full[s], KV_BYTES);
+            load_parts<P::D>(smem.v[s], P::BN, v, &smem.v_full[s], work.g, key, work.b);
+            advance(at);
         }
     }
-}
-
-/* The stage of the tile of keys before this one: with ALL_TILES tile i stays in stage i. */
-template <typename P>
-static __device__ __forceinline__ void next_keys(ring<P::KV_STAGES> &at)
-{
-    if (P::ALL_TILES)
-        at.stage--;
-    else
-        advance(at);
 }
 
 /* One arrival per warp, after its wgmma has read the stage */
@@ -125,14 +104,13 @@ static __device__ __forceinline__ bool softmax_tile(
 template <typename P, typename E>
 static __device__ __forceinline__ void attend(
     accumulator<P> &acc, shared_tiles<P, E> &smem, ring<P::Q_STAGES> &q_at,
-    ring<P::KV_STAGES> &at, const hopper_work &work, const consumer_rows &rows, int consumer,
+    ring<STAGES> &at, const hopper_work &work, const consumer_rows &rows, int consumer,
     float scale)
 {
     const E *q = smem.q[q_at.stage] + consumer * 64 * PART;
     float s[1][P::BN / 8][4], shrink[1][2];
     unsigned p[P::BN / MMA_K][4];
     int key = work.last_key;
-    if (P::ALL_TILES) at = {key / P::BN, 0};
     mbarrier_wait(&smem.q_full[q_at.stage], q_at.parity);
     mbarrier_wait(&smem.k_full[at.stage], at.parity);
     start_qk<P>(s, q, smem.k[at.stage]);
@@ -141,8 +119,8 @@ static __device__ __forceinline__ void attend(
     softmax_tile(acc, shrink, s, rows, key, scale);  // O is still 0
     pack_operand<E>(p, flat(s));
     for (int i = 1; i < work.kv_tiles; i++) {
-        ring<P::KV_STAGES> before = at;  // of the tile whose P is in p
-        next_keys<P>(at);
+        ring<STAGES> before = at;  // of the tile whose P is in p
+        advance(at);
         key -= P::BN;
         mbarrier_wait(&smem.k_full[at.stage], at.parity);
         start_qk<P>(s, q, smem.k[at.stage]);
@@ -163,14 +141,14 @@ static __device__ __forceinline__ void attend(
     start_pv<P>(acc.o, p, smem.v[at.stage]);
     wgmma_wait<0>(flat(acc.o));
     release(&smem.v_empty[at.stage]);
-    next_keys<P>(at);
+    advance(at);
 }
 
 /* 64 rows of a tile */
 template <typename P, typename E>
 static __device__ __forceinline__ void consume_tile(
     E *out, float *lse, shared_tiles<P, E> &smem, ring<P::Q_STAGES> &q_at,
-    ring<P::KV_STAGES> &at, const int *pos, const sizes &z, const hopper_work &work,
+    ring<STAGES> &at, const int *pos, const sizes &z, const hopper_work &work,
     int consumer, int rows_of_tile)
 {
     int warp_row = threadIdx.x / WARP * 16, lane = threadIdx.x % WARP;
@@ -204,7 +182,7 @@ static __device__ __forceinline__ void consume(
     // the shuffle tells the compiler that a warp has only one consumer
     int consumer = __shfl_sync(~0u, threadIdx.x / WARPGROUP, 0);
     ring<P::Q_STAGES> q_at = {};
-    ring<P::KV_STAGES> at = {};
+    ring<STAGES> at = {};
     for (int tile = first_tile<P>(tiles); is_tile<P>(tile, tiles); next_tile<P>(tile)) {
         hopper_work work = hopper_work_of<P>(z, rows, pos, tile);
         consume_tile(out, lse, smem, q_at, at, pos, z, work, consumer, rows);
@@ -217,7 +195,7 @@ static __device__ __forceinline__ void init_barriers(shared_tiles<P, E> &smem)
     const int WARPS = P::CONSUMERS * 4;
     for (int i = 0; i < P::Q_STAGES; i++)
         mbarrier_init(&smem.q_full[i], 1), mbarrier_init(&smem.q_empty[i], WARPS);
-    for (int i = 0; i < P::KV_STAGES; i++) {
+    for (int i = 0; i < STAGES; i++) {
         mbarrier_init(&smem.k_full[i], 1), mbarrier_init(&smem.k_empty[i], WARPS);
         mbarrier_init(&smem.v_full[i], 1), mbarrier_init(&smem.v_empty[i], WARPS);
     }
@@ -321,7 +299,7 @@ template <typename P> static bool fills_once(const sizes &z)
 {
     size_t blocks = (size_t)z.B * z.K, slots = (size_t)sm_count() * P::BLOCKS;
     return blocks <= slots && blocks * 10 > slots * 9 &&
-           (size_t)z.T * (z.H / z.K) <= 8 * P::BM && z.S <= P::KV_STAGES * P::BN;
+           (size_t)z.T * (z.H / z.K) <= 8 * P::BM;
 }
 
 /* WB_UNSUPPORTED: take another kernel */

@@ -52,7 +52,6 @@ static __global__ void __launch_bounds__(HOPPER_THREADS, 1) hopper_backward_kern
     extern __shared__ uint4 smem[];
     hopper_smem<P, E> &x = *(hopper_smem<P, E> *)align_tile(smem);
     if (threadIdx.x == 0) init_barriers(x);
-    pdl_wait();       // for prepare_rows_kernel
     __syncthreads();  // the barriers are visible
     int warp = threadIdx.x / WARP;
     if (threadIdx.x >= CONSUMERS) {
@@ -125,10 +124,11 @@ static wb_status launch_hopper(const backward_call<E> &c, cudaStream_t s)
         (int)(count + dq_tiles)};
     prepare_rows_kernel<<<(unsigned)(rows / ROWS_PER_BLOCK), ROWS_PER_BLOCK * 8, 0, s>>>(
         c, w);
+    auto kernel = hopper_backward_kernel<P, E>;
     const int BYTES = sizeof(hopper_smem<P, E>) + TILE_ALIGN;
+    allow_smem(kernel, BYTES);
     int blocks = sm_count() < work.count ? sm_count() : work.count;
-    launch_pdl(
-        hopper_backward_kernel<P, E>, blocks, HOPPER_THREADS, BYTES, s, maps, c, w, work);
+    kernel<<<blocks, HOPPER_THREADS, BYTES, s>>>(maps, c, w, work);
     if constexpr (P::IS_WIDE) return launch_dq<P::D>(c, w, s);
     return wb_launched();
 }

@@ -18,18 +18,15 @@ struct hopper_plan {
     // a block that is alone moves registers to its consumers, which takes a whole
     // warpgroup as the producer; only one thread of it works
     static const int THREADS = CONSUMER_THREADS + (BLOCKS == 1 ? WARPGROUP : WARP);
-    static const int Q_STAGES = D > 128 || ALL_TILES ? 1 : 2;  // no room for another
-    static const int KV_STAGES = ALL_TILES ? 4 : STAGES;
+    static const int Q_STAGES = D > 128 ? 1 : 2;  // D = 256: no room for another
 };
 
 /* What the producer and the consumers share. Each stage has two barriers: copied (full),
  * read (empty). */
 template <typename P, typename E> struct alignas(1024) shared_tiles {
-    E q[P::Q_STAGES][P::BM * P::D], k[P::KV_STAGES][P::BN * P::D];
-    E v[P::KV_STAGES][P::BN * P::D];
+    E q[P::Q_STAGES][P::BM * P::D], k[STAGES][P::BN * P::D], v[STAGES][P::BN * P::D];
     uint64_t q_full[P::Q_STAGES], q_empty[P::Q_STAGES];
-    uint64_t k_full[P::KV_STAGES], k_empty[P::KV_STAGES];
-    uint64_t v_full[P::KV_STAGES], v_empty[P::KV_STAGES];
+    uint64_t k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
 /* --- work --------------------------------------------------------------------------- */

@@ -57,7 +57,6 @@ template <typename E>
 static __global__ void __launch_bounds__(ROWS_PER_BLOCK * 8)
     prepare_rows_kernel(backward_call<E> c, hopper_workspace w)
 {
-    pdl_trigger();
     const sizes &z = c.z;
     int row = threadIdx.x / 8, lane = threadIdx.x % 8;
     int tiles = w.Tp / ROWS_PER_BLOCK, n = blockIdx.x / z.H;

@@ -116,9 +116,8 @@ static void launch(scan_back_call<E> call, void *workspace, cudaStream_t stream)
             return launch_walk<V, WARPS_PER_BLOCK>(
                 scan_walk<E, V>, call.B, call.C, 0, stream, call);
     chain link = make_chain(workspace, call.B, call.T, call.C, CHUNK, WARP * V, stream);
-    launch_pdl(
-        scan_chunks<E, V>, chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream,
-        call, link);
+    scan_chunks<E, V>
+        <<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);
 }
 // END SOLUTION
 

@@ -42,16 +42,16 @@ gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
     *z = (first ? 1.0f : m) * sigmoid(px) * c;
 }
 
-/* a and z of all steps of a lane, from its inputs. first: bit s: step s starts a document */
-template <typename E, int V>
+/* a and z of a lane's N steps, from its inputs. first: bit s: step s starts a document */
+template <typename E, int V, int N>
 static __device__ __forceinline__ void gates_of_steps(
-    float (&a)[STEPS][V], float (&z)[STEPS][V], const raw<E, V> (&c)[STEPS],
-    const raw<E, V> (&px)[STEPS], const raw<E, V> (&pa)[STEPS], const float (&plus)[V],
+    float (&a)[N][V], float (&z)[N][V], const raw<E, V> (&c)[N],
+    const raw<E, V> (&px)[N], const raw<E, V> (&pa)[N], const float (&plus)[V],
     unsigned first, int steps)
 {
     float cs[V], pxs[V], pas[V];
 #pragma unroll
-    for (int s = 0; s < STEPS; s++) {
+    for (int s = 0; s < N; s++) {
         if (s >= steps) continue;
         to_float<E, V>(cs, c[s]), to_float<E, V>(pxs, px[s]), to_float<E, V>(pas, pa[s]);
 #pragma unroll
@@ -90,16 +90,16 @@ static __device__ __forceinline__ void load_steps(
 }
 
 /* A and H of a lane's steps, which are one step (lookback.cuh) */
-template <int V>
+template <int V, int N>
 static __device__ __forceinline__ void join_steps(
-    float (&A)[V], float (&H)[V], const float (&a)[STEPS][V], const float (&z)[STEPS][V],
+    float (&A)[V], float (&H)[V], const float (&a)[N][V], const float (&z)[N][V],
     int steps)
 {
 #pragma unroll
     for (int v = 0; v < V; v++) {
         A[v] = 1.0f, H[v] = 0.0f;
 #pragma unroll
-        for (int s = 0; s < STEPS; s++) {
+        for (int s = 0; s < N; s++) {
             if (s >= steps) continue;
             A[v] *= a[s][v];
             H[v] = a[s][v] * H[v] + z[s][v];
@@ -108,13 +108,13 @@ static __device__ __forceinline__ void join_steps(
 }
 
 /* out of a lane's steps, and h if it is kept. h: the state before them */
-template <typename E, int V, bool WHOLE>
+template <typename E, int V, bool WHOLE, int N>
 static __device__ __forceinline__ void store_steps(
-    const rglru_call<E> &call, const float (&a)[STEPS][V], const float (&z)[STEPS][V],
-    float (&h)[V], const raw<E, V> (&y)[STEPS], size_t token, int channel, int steps)
+    const rglru_call<E> &call, const float (&a)[N][V], const float (&z)[N][V],
+    float (&h)[V], const raw<E, V> (&y)[N], size_t token, int channel, int steps)
 {
 #pragma unroll
-    for (int s = 0; s < STEPS; s++) {
+    for (int s = 0; s < N; s++) {
         if (s >= steps) continue;
         size_t i = token * call.C + channel + row_offset<WHOLE>(s, call.C);
         float out[V], ys[V];
@@ -134,9 +134,9 @@ static __device__ __forceinline__ void store_steps(
 
 /* The state of the row's last real token, if that is one of these steps. h: the state
  * before them */
-template <typename E, int V>
+template <typename E, int V, int N>
 static __device__ __forceinline__ void store_state(
-    const rglru_call<E> &call, const float (&a)[STEPS][V], const float (&z)[STEPS][V],
+    const rglru_call<E> &call, const float (&a)[N][V], const float (&z)[N][V],
     const float (&h)[V], int b, int channel, int t0, int steps)
 {
     int last = call.state ? (call.len ? call.len[b] : call.T) - 1 - t0 : -1;
@@ -146,7 +146,7 @@ static __device__ __forceinline__ void store_state(
     for (int v = 0; v < V; v++) {
         state[v] = h[v];
 #pragma unroll
-        for (int s = 0; s < STEPS; s++)
+        for (int s = 0; s < N; s++)
             if (s <= last) state[v] = a[s][v] * state[v] + z[s][v];
     }
     store_float<V>(call.state + (size_t)b * call.C + channel, state);
@@ -186,119 +186,17 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, BLOCKS_PER_SM)
         forward_chunk<E, V, false>(call, link, at);
 }
 
-#include "chunk_stream.cuh"
-#ifndef STREAM_PER_SM
-#define STREAM_PER_SM 4
-#endif
-
-/* Blocks that stay: see chunk_stream.cuh. */
-template <typename E, int V>
-static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, STREAM_PER_SM)
-    forward_stream(rglru_call<E> call, chain link)
-{
-    __shared__ __align__(16) tensor_rows<E, CHUNK, WARP * V> c_in, px_in, pa_in, y_in;
-    __shared__ float plus_of[2][V][WARP];
-    __shared__ chunk_place place[PLACES];
-    int lane = threadIdx.x, warp = threadIdx.y, row0 = warp * STEPS;
-    bool claims = lane == 0 && warp == 0;
-    auto fetch_gates = [&](chunk_place to) {
-        int t0 = to.chunk * CHUNK + row0, channel = to.tile * link.tile;
-        size_t start = (size_t)to.b * call.T * call.C;
-        if (to.chunk < link.chunks) {
-            fetch_rows<STEPS>(
-                c_in, row0, call.c + start, call.C, t0, call.T, channel, call.C);
-            fetch_rows<STEPS>(
-                px_in, row0, call.px + start, call.C, t0, call.T, channel, call.C);
-            fetch_rows<STEPS>(
-                pa_in, row0, call.pa + start, call.C, t0, call.T, channel, call.C);
-        }
-        cp_async_commit();
-    };
-    auto fetch_y = [&](chunk_place to) {
-        int t0 = to.chunk * CHUNK + row0, channel = to.tile * link.tile;
-        if (call.y && to.chunk < link.chunks)
-            fetch_rows<STEPS>(
-                y_in, row0, call.y + (size_t)to.b * call.T * call.ldy, call.ldy, t0,
-                call.T, channel, call.C);
-        cp_async_commit();
-    };
-    auto a_param_of = [&](chunk_place to) {
-        int channel = to.tile * link.tile + lane * V + warp;
-        return warp < V && channel < call.C ? (float)call.a_param[channel] : 0.0f;
-    };
-
-    begin_stream(place, link);
-    fetch_gates(place[0]);
-    fetch_y(place[0]);
-    if (warp < V) plus_of[0][warp][lane] = softplus(a_param_of(place[0]));
-    __syncthreads();  // plus_of is visible
-#pragma unroll 1
-    for (int i = 0;; i++) {
-        chunk_place at = place[i % PLACES];
-        if (at.chunk >= link.chunks) break;
-        int t0 = at.chunk * CHUNK + row0, channel = at.tile * link.tile + lane * V;
-        int steps = channel < call.C ? min(call.T - t0, STEPS) : 0;
-        size_t token = (size_t)at.b * call.T + t0;
-        unsigned number = claims ? claim_number(link) : 0;
-        float a_param = a_param_of(place[(i + 1) % PLACES]);
-        float a[STEPS][V], z[STEPS][V], A[V], H[V], h[V], plus[V];
-        raw<E, V> c[STEPS], px[STEPS], pa[STEPS], y[STEPS];
-        unsigned starts = document_starts<STEPS>(call.pos, token, t0, steps);
-#pragma unroll
-        for (int v = 0; v < V; v++)
-            plus[v] = plus_of[i % 2][v][lane];
-        cp_async_wait<1>();
-        __syncwarp();  // what the lanes have copied is visible to the warp
-#pragma unroll
-        for (int s = 0; s < STEPS; s++) {
-            c[s] = load_raw<E, V>(c_in.row[row0 + s] + lane * V);
-            px[s] = load_raw<E, V>(px_in.row[row0 + s] + lane * V);
-            pa[s] = load_raw<E, V>(pa_in.row[row0 + s] + lane * V);
-        }
-        gates_of_steps<E, V>(a, z, c, px, pa, plus, starts, STEPS);
-        __syncwarp();  // every lane has read
-        fetch_gates(place[(i + 1) % PLACES]);
-        if (warp < V) plus_of[(i + 1) % 2][warp][lane] = softplus(a_param);
-        if (claims) place[(i + 2) % PLACES] = place_of(link, number);
-        join_steps(A, H, a, z, STEPS);
-        bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
-        carry_in<V, WARPS_PER_BLOCK>(
-            h, A, H, link, at, warp, fresh ? NULL : call.state);
-        // where again: fewer registers than to keep it
-        at = place[i % PLACES];
-        t0 = at.chunk * CHUNK + row0, channel = at.tile * link.tile + lane * V;
-        steps = channel < call.C ? min(call.T - t0, STEPS) : 0;
-        token = (size_t)at.b * call.T + t0;
-        store_state(call, a, z, h, at.b, channel, t0, steps);
-        cp_async_wait<1>();
-        __syncwarp();
-        if (call.y)
-#pragma unroll
-            for (int s = 0; s < STEPS; s++)
-                y[s] = load_raw<E, V>(y_in.row[row0 + s] + lane * V);
-        if (steps == STEPS && call.C <= NEAR_LD)
-            store_steps<E, V, true>(call, a, z, h, y, token, channel, STEPS);
-        else
-            store_steps<E, V, false>(call, a, z, h, y, token, channel, steps);
-        __syncwarp();
-        fetch_y(place[(i + 1) % PLACES]);
-    }
-}
+#include "rglru_stream.cuh"
 
 template <typename E, int V>
 static void launch(rglru_call<E> call, void *workspace, cudaStream_t stream)
 {
-    chain link = make_chain(workspace, call.B, call.T, call.C, CHUNK, WARP * V, stream);
 #ifndef NO_STREAM
-    if constexpr (V * sizeof(E) == 4)
-        if (streams(link, STREAM_PER_SM, sizeof(E), call.C, call.y ? call.ldy : 0, call.c, call.px, call.pa, call.y)) {
-            launch_pdl(forward_stream<E, V>, STREAM_PER_SM * sm_count(), dim3(WARP, WARPS_PER_BLOCK), 0, stream, call, link);
-            return;
-        }
+    if (launch_stream<E, V>(workspace, call, stream)) return;
 #endif
-    launch_pdl(
-        forward_chunks<E, V>, chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream,
-        call, link);
+    chain link = make_chain(workspace, call.B, call.T, call.C, CHUNK, WARP * V, stream);
+    forward_chunks<E, V>
+        <<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);
 }
 // END SOLUTION
 

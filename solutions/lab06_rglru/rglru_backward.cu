@@ -236,194 +236,19 @@ static bool launch_walk(float *partial, rglru_back_call<E> call, cudaStream_t st
     return true;
 }
 
-#include "chunk_stream.cuh"
-
-#ifndef STREAM_PER_SM
-#define STREAM_PER_SM 3
-#endif
-#ifndef STREAM_STEPS_
-#define STREAM_STEPS_ 8
-#endif
-constexpr int STREAM_STEPS = STREAM_STEPS_, STREAM_CHUNK = WARPS_PER_BLOCK * STREAM_STEPS;
-
-template <typename E, int V> struct stream_smem {
-    tensor_rows<E, STREAM_CHUNK, WARP * V> dout, c, px, pa, y;
-    tensor_rows<float, STREAM_CHUNK + WARPS_PER_BLOCK, WARP * V> h;  // and those before
-    float plus[2][V][WARP], sums[2][WARPS_PER_BLOCK][V][WARP];
-    chunk_place place[PLACES];
-};
-
-template <typename E, int V>
-static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, STREAM_PER_SM)
-    backward_stream(float *partial, rglru_back_call<E> call, chain link)
-{
-    extern __shared__ uint4 memory[];
-    stream_smem<E, V> &x = *(stream_smem<E, V> *)memory;
-    constexpr int STEPS = STREAM_STEPS;
-    int lane = threadIdx.x, warp = threadIdx.y, row0 = warp * STEPS, h0 = warp * (STEPS + 1);
-    int T = call.T, C = call.C;
-    bool claims = lane == 0 && warp == 0;
-    auto first_step = [&](chunk_place at) {
-        return (link.chunks - 1 - at.chunk) * STREAM_CHUNK + row0;
-    };
-    // what the first half of a step needs alone, and the rest
-    auto fetch_first = [&](chunk_place to) {
-        int t0 = first_step(to), channel = to.tile * link.tile;
-        size_t start = (size_t)to.b * T * C, y = (size_t)to.b * T * call.ldy;
-        if (to.chunk < link.chunks) {
-            fetch_rows<STEPS>(x.dout, row0, call.dout + start, C, t0, T, channel, C);
-            fetch_rows<STEPS>(x.pa, row0, call.pa + start, C, t0, T, channel, C);
-            if (call.y)
-                fetch_rows<STEPS>(x.y, row0, call.y + y, call.ldy, t0, T, channel, C);
-        }
-    };
-    auto fetch_rest = [&](chunk_place to) {
-        int t0 = first_step(to), channel = to.tile * link.tile;
-        size_t start = (size_t)to.b * T * C;
-        bool exists = to.chunk < link.chunks;
-        if (exists)
-            fetch_rows<STEPS + 1>(x.h, h0, call.h + start, C, t0 - 1, T, channel, C);
-        cp_async_commit();
-        if (exists) {
-            fetch_rows<STEPS>(x.c, row0, call.c + start, C, t0, T, channel, C);
-            fetch_rows<STEPS>(x.px, row0, call.px + start, C, t0, T, channel, C);
-        }
-        cp_async_commit();
-    };
-    auto a_param_of = [&](chunk_place to) {
-        int channel = to.tile * link.tile + lane * V + warp;
-        return warp < V && channel < C ? (float)call.a_param[channel] : 0.0f;
-    };
-    // a warp for each of the V channels, after a barrier
-    auto store_sums_of = [&](int i) {
-        chunk_place at = x.place[i % PLACES];
-        int channel = at.tile * link.tile + lane * V + warp;
-        if (warp >= V || channel >= C) return;
-        float all = 0.0f;
-        for (int w = 0; w < WARPS_PER_BLOCK; w++)
-            all += x.sums[i % 2][w][warp][lane];
-        all *= sigmoid((float)call.a_param[channel]);
-        partial[((size_t)at.chunk * call.B + at.b) * C + channel] = all;
-    };
-
-    begin_stream(x.place, link);
-    fetch_first(x.place[0]);
-    fetch_rest(x.place[0]);
-    if (warp < V) x.plus[0][warp][lane] = softplus(a_param_of(x.place[0]));
-    __syncthreads();  // plus is visible
-    int i = 0;
-#pragma unroll 1
-    for (;; i++) {
-        chunk_place at = x.place[i % PLACES], next = x.place[(i + 1) % PLACES];
-        if (at.chunk >= link.chunks) break;
-        int t0 = first_step(at), channel = at.tile * link.tile + lane * V;
-        int steps = channel < C ? min(T - t0, STEPS) : 0;
-        size_t token = (size_t)at.b * T + t0;
-        unsigned number = claims ? claim_number(link) : 0;
-        float a_param = a_param_of(next);
-        unsigned starts = document_starts<STEPS>(call.pos, token, t0, steps);
-        float a[STEPS][V], ga[STEPS][V], dh[STEPS][V], plus[V], A[V], H[V], back[V];
-#pragma unroll
-        for (int v = 0; v < V; v++)
-            plus[v] = x.plus[i % 2][v][lane], A[v] = 1.0f, H[v] = 0.0f;
-        cp_async_wait<1>();
-        __syncwarp();  // what the lanes have copied is visible to the warp
-#pragma unroll
-        for (int s = 0; s < STEPS; s++) {
-            float pas[V], hs[V];
-            to_float<E, V>(dh[s], load_raw<E, V>(x.dout.row[row0 + s] + lane * V));
-            to_float<E, V>(pas, load_raw<E, V>(x.pa.row[row0 + s] + lane * V));
-            to_float<float, V>(hs, load_raw<float, V>(x.h.row[h0 + s + 1] + lane * V));
-            if (call.y && s < steps)
-                side_slopes<E, V>(
-                    call.dy + (token + s) * call.ldy + channel, dh[s],
-                    load_raw<E, V>(x.y.row[row0 + s] + lane * V), hs);
-#pragma unroll
-            for (int v = 0; v < V; v++) {
-                ga[s][v] = sigmoid(pas[v]);
-                a[s][v] = starts >> s & 1 ? 0.0f : decay(ga[s][v], plus[v]);
-            }
-        }
-        __syncwarp();  // every lane has read
-        fetch_first(next);
-        cp_async_commit();
-        if (warp < V) x.plus[(i + 1) % 2][warp][lane] = softplus(a_param);
-        if (claims) x.place[(i + 2) % PLACES] = place_of(link, number);
-#pragma unroll
-        for (int v = 0; v < V; v++)
-#pragma unroll
-            for (int s = STEPS - 1; s >= 0; s--) {
-                A[v] *= a[s][v];
-                H[v] = a[s][v] * (dh[s][v] + H[v]);
-            }
-        carry_in<V, WARPS_PER_BLOCK>(
-            back, A, H, link, at, WARPS_PER_BLOCK - 1 - warp, NULL);
-        if (i > 0) store_sums_of(i - 1);
-        cp_async_wait<1>();
-        __syncwarp();
-        float sum[V] = {};
-        at = x.place[i % PLACES];
-        t0 = first_step(at), channel = at.tile * link.tile + lane * V;
-        steps = channel < C ? min(T - t0, STEPS) : 0;
-        size_t out = ((size_t)at.b * T + t0) * C + channel;
-#pragma unroll
-        for (int s = STEPS - 1; s >= 0; s--) {
-            float cs[V], pxs[V], hs[V], dc[V], dpx[V], dpa[V];
-            slopes<V> d;
-            to_float<E, V>(cs, load_raw<E, V>(x.c.row[row0 + s] + lane * V));
-            to_float<E, V>(pxs, load_raw<E, V>(x.px.row[row0 + s] + lane * V));
-            to_float<float, V>(hs, load_raw<float, V>(x.h.row[h0 + s] + lane * V));
-#pragma unroll
-            for (int v = 0; v < V; v++) {
-                gate_slopes(
-                    d, v, dh[s][v], cs[v], pxs[v], ga[s][v], a[s][v], hs[v], plus[v],
-                    starts >> s & 1);
-                float dz = dh[s][v] + back[v];
-                back[v] = a[s][v] * dz;
-                dc[v] = dz * d.to_c[v];
-                dpx[v] = dz * d.to_px[v];
-                dpa[v] = dz * d.to_pa[v];
-                sum[v] += s < steps ? dz * d.to_param[v] : 0.0f;
-            }
-            if (s >= steps) continue;
-            store_float<V>(call.dc + out + (size_t)s * C, dc);
-            store_float<V>(call.dpx + out + (size_t)s * C, dpx);
-            store_float<V>(call.dpa + out + (size_t)s * C, dpa);
-        }
-        __syncwarp();
-        fetch_rest(x.place[(i + 1) % PLACES]);
-#pragma unroll
-        for (int v = 0; v < V; v++)
-            x.sums[i % 2][warp][v][lane] = sum[v];
-    }
-    __syncthreads();  // the last sums are visible
-    if (i > 0) store_sums_of(i - 1);
-}
+#include "rglru_stream_backward.cuh"
 
 template <typename E, int V>
 static void launch(rglru_back_call<E> call, void *workspace, cudaStream_t stream)
 {
     int B = call.B, C = call.C;
 #ifndef NO_STREAM
-    if constexpr (V * sizeof(E) == 4 && sizeof(E) == 2) {
-        chain link = {};
-        link.chunks = (int)chunks_of(call.T, STREAM_CHUNK), link.B = B;
-        link.tiles = (C + WARP * V - 1) / (WARP * V);
-        if (streams(link, STREAM_PER_SM, sizeof(E), C, call.y ? call.ldy : 0, call.dout, call.c, call.px, call.pa, call.y, call.h)) {
-            link = make_chain(workspace, B, call.T, C, STREAM_CHUNK, WARP * V, stream);
-            float *partial = (float *)((char *)workspace + chain_workspace(B, call.T, C, STREAM_CHUNK));
-            int smem = sizeof(stream_smem<E, V>);
-            launch_pdl(backward_stream<E, V>, STREAM_PER_SM * sm_count(), dim3(WARP, WARPS_PER_BLOCK), smem, stream, partial, call, link);
-            add_partial_sums({{call.da_param}, {(size_t)C}}, partial, link.chunks * B, stream);
-            return;
-        }
-    }
+    if (launch_stream<E, V>(workspace, call, stream)) return;
 #endif
     chain link = make_chain(workspace, B, call.T, C, CHUNK, WARP * V, stream);
     size_t chain_bytes = chain_workspace(B, call.T, C, CHUNK);
     float *partial = (float *)((char *)workspace + chain_bytes);
-    launch_pdl(
-        backward_chunks<E, V>, chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream,
+    backward_chunks<E, V><<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(
         partial, call, link);
     add_partial_sums({{call.da_param}, {(size_t)C}}, partial, link.chunks * B, stream);
 }
@@ -455,10 +280,8 @@ static wb_status rglru_back(rglru_back_call<E> call, void *workspace, cudaStream
                 is_aligned(V * sizeof(E), call.dc, call.dpx, call.dpa, call.dy) &&
                 is_aligned(V * sizeof(E), call.dout, call.c, call.px, call.pa, call.y) &&
                 is_aligned(V * sizeof(float), call.h);
-#ifndef STREAM_ALL
     if constexpr (sizeof(E) == 2)
         if (wide && launch_walk((float *)workspace, call, stream)) return wb_launched();
-#endif
     if (wide)
         launch<E, V>(call, workspace, stream);
     else
