@@ -1,16 +1,14 @@
-/* chunk_stream.cuh - given: a block of the fused kernels computes one chunk while the
- * inputs of its next chunk are on their way to shared memory.
+/* chunk_stream.cuh - given: on a Hopper GPU a block computes one chunk of a fused pass
+ * while the inputs of its next chunk are on their way to shared memory.
  *
- * A block that loads a chunk, computes and stores it asks for no memory most of the time.
- * Here the GPU is filled once with blocks that stay, and each takes chunk after chunk. A
- * warp copies the rows that its own lanes will read, so it waits for its own copies only,
- * without a barrier of the block:
+ * A block that loads a chunk, computes and ends asks for no memory most of the time. Here
+ * the GPU is filled once with blocks that stay, and each takes chunk after chunk. A warp
+ * copies the rows that its own lanes will read, so it waits for its own copies only,
+ * without a barrier of the block.
  *
- *     copies      gates 0   y 0   gates 1           y 1   gates 2           y 2
- *     computes             gates 0 | state | out 0       gates 1 | state | out 1
- *
- * A block takes its numbers (lookback.cuh) ahead of time, but works on them in order. The
- * smallest number that is not finished never waits: its block has nothing older to do.
+ * A block takes its numbers (lookback.cuh) ahead of time, but works on them in order. So
+ * the smallest number that is not finished never waits: all before it are, and its block
+ * has nothing older to do.
  */
 #ifndef CHUNK_STREAM_CUH
 #define CHUNK_STREAM_CUH
@@ -18,23 +16,23 @@
 #include "cuda/mma.cuh"  // cp_async
 #include "rglru_tile.cuh"
 
-constexpr int PLACES = 8;       // of the last chunks and the next two
-constexpr int ROW_BYTES = 128;  // of a tensor of E, per step of a tile of channels
+constexpr int PLACES = 8;  // of the last chunks of a block and its next two
 
 /* Rows of one tensor in shared memory, ROWS of them for each step of time */
 template <typename E, int ROWS, int TILE> struct tensor_rows {
     E row[ROWS][TILE];
 };
 
-/* Host. Whether a call suits: rows can be copied 16 bytes at a time, each of the GPU's
- * blocks, per_sm on each SM, gets several chunks, and at most two chunks of a row and tile
- * are in work at the same time, so that they rarely wait for each other. p: all tensors
- * that are fetched, with rows C or ld apart, of elements of E bytes */
+/* Host. Whether a call suits: rows can be copied 16 bytes at a time; each block, per_sm
+ * of them on each SM, gets several chunks; and at most two chunks of a row and tile are
+ * in work at the same time, so that they rarely wait for each other. p: the tensors that
+ * are fetched, of elements of E bytes, rows C or ld apart */
 template <typename... P>
 static inline bool streams(
     int B, int T, int C, int chunk, int tile, int per_sm, int E, int ld, const P *...p)
 {
-    size_t slots = (size_t)per_sm * sm_count(), rows = (size_t)B * ((C + tile - 1) / tile);
+    size_t slots = (size_t)per_sm * sm_count(),
+           rows = (size_t)B * ((C + tile - 1) / tile);
     return code_is_sm90a() && T > chunk && 2 * rows >= slots &&
            rows * chunks_of(T, chunk) > 2 * slots && (size_t)C * E % 16 == 0 &&
            (size_t)ld * E % 16 == 0 && is_aligned(16, p...);

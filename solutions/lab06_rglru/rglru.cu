@@ -37,29 +37,9 @@ static __device__ __forceinline__ void
 gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
 {
     float log2_a = rate * sigmoid(pa), decay = fast_exp2(log2_a);
-    *a = first ? 0.0f : decay;
     float m = fast_sqrt(one_minus_square(log2_a, decay));
+    *a = first ? 0.0f : decay;
     *z = (first ? 1.0f : m) * sigmoid(px) * c;
-}
-
-/* a and z of a lane's N steps, from its inputs. first: bit s: step s starts a document */
-template <typename E, int V, int N>
-static __device__ __forceinline__ void gates_of_steps(
-    float (&a)[N][V], float (&z)[N][V], const raw<E, V> (&c)[N],
-    const raw<E, V> (&px)[N], const raw<E, V> (&pa)[N], const float (&plus)[V],
-    unsigned first, int steps)
-{
-    float cs[V], pxs[V], pas[V];
-#pragma unroll
-    for (int s = 0; s < N; s++) {
-        if (s >= steps) continue;
-        to_float<E, V>(cs, c[s]), to_float<E, V>(pxs, px[s]), to_float<E, V>(pas, pa[s]);
-#pragma unroll
-        for (int v = 0; v < V; v++) {
-            float rate = -8.0f * LOG2_E * plus[v];
-            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate, first >> s & 1);
-        }
-    }
 }
 
 /* a and z of all steps of a lane. y, if there is a side branch, is loaded for later. */
@@ -84,59 +64,25 @@ static __device__ __forceinline__ void load_steps(
             if (s < steps)
                 y[s] = load_raw<E, V>(call.y + from_y + row_offset<WHOLE>(s, call.ldy));
     unsigned starts = document_starts<STEPS>(call.pos, token, t0, steps);
-    float plus[V];
+    float plus[V], cs[V], pxs[V], pas[V];
     softplus_of_tile<E, V>(plus, call.a_param, channel, call.C);
-    gates_of_steps<E, V>(a, z, c, px, pa, plus, starts, steps);
-}
-
-/* A and H of a lane's steps, which are one step (lookback.cuh) */
-template <int V, int N>
-static __device__ __forceinline__ void join_steps(
-    float (&A)[V], float (&H)[V], const float (&a)[N][V], const float (&z)[N][V],
-    int steps)
-{
 #pragma unroll
-    for (int v = 0; v < V; v++) {
-        A[v] = 1.0f, H[v] = 0.0f;
-#pragma unroll
-        for (int s = 0; s < N; s++) {
-            if (s >= steps) continue;
-            A[v] *= a[s][v];
-            H[v] = a[s][v] * H[v] + z[s][v];
-        }
-    }
-}
-
-/* out of a lane's steps, and h if it is kept. h: the state before them */
-template <typename E, int V, bool WHOLE, int N>
-static __device__ __forceinline__ void store_steps(
-    const rglru_call<E> &call, const float (&a)[N][V], const float (&z)[N][V],
-    float (&h)[V], const raw<E, V> (&y)[N], size_t token, int channel, int steps)
-{
-#pragma unroll
-    for (int s = 0; s < N; s++) {
+    for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        size_t i = token * call.C + channel + row_offset<WHOLE>(s, call.C);
-        float out[V], ys[V];
+        to_float<E, V>(cs, c[s]), to_float<E, V>(pxs, px[s]), to_float<E, V>(pas, pa[s]);
 #pragma unroll
-        for (int v = 0; v < V; v++)
-            out[v] = h[v] = a[s][v] * h[v] + z[s][v];
-        if (call.h) store_float<V>(call.h + i, h);
-        if (call.y) {
-            to_float<E, V>(ys, y[s]);
-#pragma unroll
-            for (int v = 0; v < V; v++)
-                out[v] *= gelu(ys[v]);
+        for (int v = 0; v < V; v++) {
+            float rate = -8.0f * LOG2_E * plus[v];
+            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate, starts >> s & 1);
         }
-        store_float<V>(call.out + i, out);
     }
 }
 
 /* The state of the row's last real token, if that is one of these steps. h: the state
  * before them */
-template <typename E, int V, int N>
+template <typename E, int V>
 static __device__ __forceinline__ void store_state(
-    const rglru_call<E> &call, const float (&a)[N][V], const float (&z)[N][V],
+    const rglru_call<E> &call, const float (&a)[STEPS][V], const float (&z)[STEPS][V],
     const float (&h)[V], int b, int channel, int t0, int steps)
 {
     int last = call.state ? (call.len ? call.len[b] : call.T) - 1 - t0 : -1;
@@ -146,7 +92,7 @@ static __device__ __forceinline__ void store_state(
     for (int v = 0; v < V; v++) {
         state[v] = h[v];
 #pragma unroll
-        for (int s = 0; s < N; s++)
+        for (int s = 0; s < STEPS; s++)
             if (s <= last) state[v] = a[s][v] * state[v] + z[s][v];
     }
     store_float<V>(call.state + (size_t)b * call.C + channel, state);
@@ -165,14 +111,39 @@ forward_chunk(const rglru_call<E> &call, const chain &link, chunk_place at)
     raw<E, V> y[STEPS];
     float a[STEPS][V], z[STEPS][V], A[V], H[V], h[V];
     load_steps<E, V, WHOLE>(a, z, y, call, token, channel, t0, steps);
-    join_steps(A, H, a, z, steps);
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        A[v] = 1.0f, H[v] = 0.0f;
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) {
+            if (s >= steps) continue;
+            A[v] *= a[s][v];
+            H[v] = a[s][v] * H[v] + z[s][v];
+        }
+    }
     // a row that begins with a document reads no state: it may never have been written
     bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
     const float *start = fresh ? NULL : call.state;
     carry_in<V, WARPS_PER_BLOCK>(h, A, H, link, at, threadIdx.y, start);
 
     store_state(call, a, z, h, at.b, channel, t0, steps);
-    store_steps<E, V, WHOLE>(call, a, z, h, y, token, channel, steps);
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        size_t i = token * call.C + channel + row_offset<WHOLE>(s, call.C);
+        float out[V], ys[V];
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            out[v] = h[v] = a[s][v] * h[v] + z[s][v];
+        if (call.h) store_float<V>(call.h + i, h);
+        if (call.y) {
+            to_float<E, V>(ys, y[s]);
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                out[v] *= gelu(ys[v]);
+        }
+        store_float<V>(call.out + i, out);
+    }
 }
 
 template <typename E, int V>
@@ -186,14 +157,9 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, BLOCKS_PER_SM)
         forward_chunk<E, V, false>(call, link, at);
 }
 
-#include "rglru_stream.cuh"
-
 template <typename E, int V>
 static void launch(rglru_call<E> call, void *workspace, cudaStream_t stream)
 {
-#ifndef NO_STREAM
-    if (launch_stream<E, V>(workspace, call, stream)) return;
-#endif
     chain link = make_chain(workspace, call.B, call.T, call.C, CHUNK, WARP * V, stream);
     forward_chunks<E, V>
         <<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);

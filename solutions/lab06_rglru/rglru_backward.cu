@@ -225,7 +225,7 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, WALKS_PER_SM)
 template <typename E>
 static bool launch_walk(float *partial, rglru_back_call<E> call, cudaStream_t stream)
 {
-    constexpr int V = BYTES_PER_LANE / sizeof(E);
+    constexpr int V = 4 / sizeof(E);
     int B = call.B, C = call.C;
     size_t blocks = (size_t)B * (C / (WARP * V)) * WALKERS;
     if (!walks(B, call.T, C, CHUNK, WARP * V, call.ldy) ||
@@ -236,15 +236,13 @@ static bool launch_walk(float *partial, rglru_back_call<E> call, cudaStream_t st
     return true;
 }
 
-#include "rglru_stream_backward.cuh"
+#include "rglru_backward_stream.cuh"
 
 template <typename E, int V>
 static void launch(rglru_back_call<E> call, void *workspace, cudaStream_t stream)
 {
     int B = call.B, C = call.C;
-#ifndef NO_STREAM
     if (launch_stream<E, V>(workspace, call, stream)) return;
-#endif
     chain link = make_chain(workspace, B, call.T, C, CHUNK, WARP * V, stream);
     size_t chain_bytes = chain_workspace(B, call.T, C, CHUNK);
     float *partial = (float *)((char *)workspace + chain_bytes);
