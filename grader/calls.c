@@ -126,11 +126,9 @@ static bool orders(const struct talk_about *t)
 static void
 all_calls(const struct talk_about *t, const struct graded_case *g, bool new_process)
 {
-    bool good = calls(t, CALL_A, CALL_CAPTURED + !t->d->host_code);
-    if (good && t->run->orders > FEW_ORDERS && child_is_slow(t->child))
-        t->run->orders = FEW_ORDERS; /* all of them would take too long */
     uint32_t many = (uint32_t)t->run->orders;
-    good = good && calls(t, t->run->first_shift, t->run->last_shift);
+    bool good = calls(t, CALL_A, CALL_CAPTURED + !t->d->host_code) &&
+                calls(t, t->run->first_shift, t->run->last_shift);
     if (good && many) good = calls(t, CALL_VARIANT + 2, CALL_VARIANT + many);
     if (good && many && !new_process) good = orders(t);
     if (t->run->ending == RAN) child_close(t->child, t->d, t->run);

@@ -142,13 +142,6 @@ bool child_close(struct child *c, const struct case_data *d, struct run *run)
     return true;
 }
 
-bool child_is_slow(const struct child *c)
-{
-    struct usage u = {.cpu_seconds = c->cpu_before};
-    process_usage(&c->process, &u);
-    return u.cpu_seconds - c->cpu_before > c->limits.cpu_seconds / 6;
-}
-
 void child_stop(struct child *c)
 {
     process_end(&c->process);

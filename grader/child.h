@@ -70,8 +70,6 @@ bool child_call(
 /* Stores run->report. */
 bool child_report(struct child *c, const struct case_data *d, struct run *run);
 bool child_close(struct child *c, const struct case_data *d, struct run *run);
-/* Has this case taken more than a sixth of its CPU time? */
-bool child_is_slow(const struct child *c);
 void child_stop(struct child *c);
 
 void run_free(struct run *run);
