@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* bound=sectors<=1.1,reads(x)<=1.05: what check mode counts in one call must stay within
- * both. tensor>=1000: it must reach this number. Structure, not values. */
+ * both. tensor>=1000 is a minimum: the count must reach it. Structure, not values. */
 enum counted {
     NO_BOUND,
     READS,
@@ -21,12 +21,12 @@ enum counted {
     FLOAT_ATOMICS,
     BARRIERS,
     PER_WARP, /* loads and stores that a warp executes one after the other */
-    TENSOR    /* multiply-adds on tensor cores: the only bound from below */
+    TENSOR    /* multiply-adds on tensor cores: the only minimum */
 };
 struct bound {
     enum counted what;
     char buffer[MAX_NAME]; /* of READS and WRITES */
-    double limit;          /* the most; of TENSOR the least */
+    double limit;          /* the most that is allowed; of TENSOR the least */
 };
 enum { MAX_BOUNDS = 2 };
 

@@ -11,14 +11,14 @@
 
 using namespace nvcuda;
 
-/* 05.6 in four steps: the kernel of part 05.2, whose GEMMs move to tensor cores one after
- * the other. The calls are in the guide, "On tensor cores". After each step all values are
- * still right: `-k f16`, then `-k 05.6`. The cases `tensor_scores` and `tensor_values` say
- * whether steps 3 and 4 use tensor cores. */
+/* 05.6 in four steps: the kernel of part 05.2, whose two GEMMs move to tensor cores, one
+ * in step 3 and one in step 4. The guide, "On tensor cores", shows the calls. All values
+ * must be right after each step: grade it with `-k f16`, then with `-k 05.6`. The cases
+ * `tensor_scores` and `tensor_values` tell whether steps 3 and 4 use tensor cores. */
 constexpr int BM = 64;  // queries of a block, a thread each; a warp has 32
 constexpr int BN = 16;  // keys of a tile
 constexpr int MAX_D = 256;
-constexpr int PAD = 8;  // of a row: 16 bytes, so that the next one lies in other banks
+constexpr int PAD = 8;  // after each row, 16 bytes: the next row starts in other banks
 
 /* From step 2 on, in dynamic shared memory */
 template <typename E> struct block_tiles {
@@ -30,24 +30,25 @@ template <typename E> struct block_tiles {
 template <typename E> static __global__ void online_kernel(forward_call<E> c)
 {
     (void)c;
-    // TODO(05.6, step 1): the body of online_kernel in attention.cu, window, documents and
-    // groups included. It is a template on E: where it reads an E it needs (float), and
-    // where it writes one, E(...). Delete a line in `forward`. No new lines.
+    // TODO(05.6, step 1): copy the body of online_kernel from attention.cu, with groups,
+    // window and documents. Put (float) before each E that it reads, and E(...) around
+    // each value that it writes to out. Delete the marked line in `forward`. No new
+    // lines.
 
-    // TODO(05.6, step 2): tiles of E instead of floats. Before the loop,
+    // TODO(05.6, step 2): tiles of E instead of floats. Declare before the loop
     //     extern __shared__ uint4 smem[];
     //     block_tiles<E> &tile = *(block_tiles<E> *)smem;
-    // and the block copies its queries to tile.q; in the loop it copies to tile.k and
-    // tile.v. Zeros in rows from T or S on, and in the channels from D to the next
-    // multiple of 16. About 12 lines, and `smem_bytes` in `forward`.
+    // and copy the block's queries to tile.q. In the loop, copy keys and values to tile.k
+    // and tile.v. Write zeros to the rows from T or S on, and to the channels from D to
+    // the next multiple of 16. About 12 lines, and `smem_bytes` in `forward`.
 
     // TODO(05.6, step 3): after the copy, each warp computes Q K^T of its 32 queries, 16 at
-    // a time, and stores it to tile.s. The scores are then scale times those in row
+    // a time, and stores it to tile.s. The scores of a thread are now scale times row
     // threadIdx.x of tile.s. About 14 lines.
 
     // TODO(05.6, step 4): each thread stores its row of p, as E, to tile.p. Then, for 16
     // channels at a time, each warp computes P V of its 32 queries and stores it to tile.s,
-    // and each thread adds its row there to r o[d]. About 17 lines.
+    // and o[d] of each thread becomes r o[d] plus its element of tile.s. About 17 lines.
 }
 
 template <typename E> static size_t forward_workspace(sizes z)

@@ -14,12 +14,13 @@ template <typename E> static __global__ void forward_rows(rglru_call<E> call)
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;  // [0, B*C)
     if (i >= (size_t)call.B * call.C) return;
     // TODO(06.5, step 1): b and c; what depends on the channel alone, once. 2 lines.
-    // TODO(06.5, step 3): the state before the row: state[b,c] if it continues an earlier
-    // one, else 0. If state is NULL or the first token is at pos 0, do not read it: that
-    // memory may hold anything. 2 lines.
-    // TODO(06.5, step 1): for every token: a and z, at pos 0 a = 0 and m = 1; the state,
-    // 0 before the first token; h unless it is NULL; out = state. About 12 lines.
-    // TODO(06.5, step 2): where y is not NULL, out = state gelu(y). 2 lines.
+    // TODO(06.5, step 3): the state before the row: state[b,c] if the row continues an
+    // earlier call, else 0. If state is NULL or the first token is at pos 0, do not read
+    // state[b,c]: it may hold anything. 2 lines.
+    // TODO(06.5, step 1): for every token: a and z, with a = 0 and m = 1 at pos 0; the
+    // state, which is 0 before the first token; h unless it is NULL; out = state. About
+    // 12 lines.
+    // TODO(06.5, step 2): if y is not NULL, out = state gelu(y). 2 lines.
     // TODO(06.5, step 3): store the state after token len[b]-1 (T-1 if len is NULL),
     // unless state is NULL. About 3 lines.
 }

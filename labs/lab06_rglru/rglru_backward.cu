@@ -15,9 +15,9 @@ template <typename E> static __global__ void backward_rows(rglru_back_call<E> ca
     int c = blockIdx.x * blockDim.x + threadIdx.x;  // [0, C)
     if (c >= call.C) return;
     // TODO(06.5, step 1): for every row, back = 0; for every token, from the last to the
-    // first: gx, ga, log_a, a, q and m again, as in the forward pass. About 8 lines.
-    // TODO(06.5, step 2): dh = dout gelu(y), dy = dout h gelu'(y) where y is not NULL; in
-    // step 1 dh = dout. 4 lines.
+    // first: gx, ga, log_a, a, q and m again, as in 06.3. About 8 lines.
+    // TODO(06.5, step 2): in step 1, dh = dout. Now, if y is not NULL, dh = dout gelu(y)
+    // and dy = dout h gelu'(y). 4 lines.
     // TODO(06.5, step 1): dz = dh + back; da = dz h[t-1], with h[-1] = 0. Then dc, dpx,
     // dlog_a and dpa as in 06.3, and back = a dz. About 9 lines.
     // TODO(06.5, step 3): add s(a_param) times the sum of -8 ga dlog_a to da_param, once,

@@ -6,8 +6,9 @@
  */
 #include "sample.cuh"
 
-/* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, the same in all
- * its threads, about 10; the largest key of a row, about 6. */
+/* TODO(07.5): three functions: z of entry i, about 6 lines; the largest of the keys of a
+ * block's threads, returned to all of them, about 10 lines; the largest key of a row,
+ * about 6 lines. */
 
 /* 07.6 in three steps. The cases `draw`, then `draw_k`, then `draw_p` grade them one by
  * one. Until a step is written, its function keeps every entry. */
@@ -25,19 +26,20 @@ static __device__ u64 lowest_of_top_k(const rules &a, const row &r)
 {
     // TODO(07.6, step 2): 0 if a.top_k keeps all. Else build the key from its highest bit
     // down: set a bit if at least top_k keys of the row are then >= the key. Each thread
-    // counts its entries and adds the count to a counter of the block. A counter per
-    // bit, all cleared before the loop, needs one barrier per bit. Stop when exactly
-    // top_k keys are left. About 14 lines.
+    // counts such keys among its entries and adds the count to a counter of the block.
+    // With a counter per bit, all cleared before the loop, one barrier per bit is enough.
+    // Stop when exactly top_k keys are >= the key. About 14 lines.
     return 0;
 }
 
 /* Step 3: the least key that top_p keeps of the keys from `low` on. */
 static __device__ u64 lowest_of_top_p(const rules &a, const row &r, u64 low)
 {
-    // TODO(07.6, step 3): `low` if a.top_p is 1. Else the same search over the keys from
-    // `low` on, with the sum of their weights exp(z - max) in place of the count, and
-    // top_p times the sum of all of them in place of top_k. A sum of floats depends on
-    // the order, so weights are integers: exp(z - max) 2^40. About 18 lines.
+    // TODO(07.6, step 3): `low` if a.top_p is 1. Else search as in step 2, among the keys
+    // from `low` on: add up their weights exp(z - max) instead of counting them, and
+    // compare with top_p times the sum of all these weights instead of top_k. A sum of
+    // floats depends on the order, so let the weights be integers: 2^40 exp(z - max).
+    // About 18 lines.
     return low;
 }
 

@@ -8,7 +8,7 @@
 //>  * with delta = dout . out, and the factor scale. `./grade lab05 -k back_dv` grades steps
 //>  * 1 and 2, `-k back_dq` steps 1 and 3, `-k back` all four.
 //>  *
-//>  * 05.8: the same without p and ds in memory. The guide, "Structure", has the steps. */
+//>  * 05.8: the same without p and ds in memory. The guide, "Structure", lists the steps. */
 //> constexpr int THREADS = 128;  // of a block
 //>
 //> static unsigned blocks_for(size_t threads)

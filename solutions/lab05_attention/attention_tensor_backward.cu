@@ -7,11 +7,11 @@
 
 // BEGIN SOLUTION 05.7 (about 330 lines)
 //> /* TODO(05.7): copy the kernels and the launcher of part 05.5, and what they need, from
-//>  * attention_backward.cu. They are templates on E: where they read an E they need (float),
-//>  * and where they write one, E(...). p and ds stay float. No new lines.
+//>  * attention_backward.cu. Put (float) before each E that they read, and E(...) around each
+//>  * value that they write to dq, dk or dv. p and ds stay float. No new lines.
 //>  *
-//>  * Tensor cores give no points here. Once the part passes, move the GEMMs to them as in
-//>  * part 05.6: hint 2. */
+//>  * Tensor cores earn no points here. Once the part passes, you can move the GEMMs to them
+//>  * as in part 05.6; the second hint of 05.7 says how. */
 //> template <typename E> static size_t backward_workspace(sizes z)
 //> {
 //>     (void)z;

@@ -7,10 +7,11 @@
 #include "sample.cuh"
 
 // BEGIN SOLUTION 07.5 (about 25 lines)
-//> /* TODO(07.5): z of entry i, about 6 lines; the largest key of a block, the same in all
-//>  * its threads, about 10; the largest key of a row, about 6. */
+//> /* TODO(07.5): three functions: z of entry i, about 6 lines; the largest of the keys of a
+//>  * block's threads, returned to all of them, about 10 lines; the largest key of a row,
+//>  * about 6 lines. */
 #include "sample_once.cuh"
-#include "sample_parts.cuh"  // a long row's kernels: they leave the few entries still open
+#include "sample_parts.cuh"  // kernels that reduce a long row to its few candidates
 // END SOLUTION
 
 // BEGIN SOLUTION 07.6 (about 70 lines in a first version)
@@ -30,19 +31,20 @@
 //> {
 //>     // TODO(07.6, step 2): 0 if a.top_k keeps all. Else build the key from its highest bit
 //>     // down: set a bit if at least top_k keys of the row are then >= the key. Each thread
-//>     // counts its entries and adds the count to a counter of the block. A counter per
-//>     // bit, all cleared before the loop, needs one barrier per bit. Stop when exactly
-//>     // top_k keys are left. About 14 lines.
+//>     // counts such keys among its entries and adds the count to a counter of the block.
+//>     // With a counter per bit, all cleared before the loop, one barrier per bit is enough.
+//>     // Stop when exactly top_k keys are >= the key. About 14 lines.
 //>     return 0;
 //> }
 //>
 //> /* Step 3: the least key that top_p keeps of the keys from `low` on. */
 //> static __device__ u64 lowest_of_top_p(const rules &a, const row &r, u64 low)
 //> {
-//>     // TODO(07.6, step 3): `low` if a.top_p is 1. Else the same search over the keys from
-//>     // `low` on, with the sum of their weights exp(z - max) in place of the count, and
-//>     // top_p times the sum of all of them in place of top_k. A sum of floats depends on
-//>     // the order, so weights are integers: exp(z - max) 2^40. About 18 lines.
+//>     // TODO(07.6, step 3): `low` if a.top_p is 1. Else search as in step 2, among the keys
+//>     // from `low` on: add up their weights exp(z - max) instead of counting them, and
+//>     // compare with top_p times the sum of all these weights instead of top_k. A sum of
+//>     // floats depends on the order, so let the weights be integers: 2^40 exp(z - max).
+//>     // About 18 lines.
 //>     return low;
 //> }
 // END SOLUTION

@@ -29,8 +29,8 @@ struct path {
 static std::unordered_map<uint64_t, uint64_t> &last_block =
     *new std::unordered_map<uint64_t, uint64_t>;
 
-/* From the blocks among the entries [first, end) of a log; `block` comes before them.
- * Returns the last one. */
+/* Updates last_block from the blocks among the entries [first, end) of a log. `block` is
+ * the block before them. Returns the last of them, or `block` if there are none. */
 static uint64_t
 learn_loops(const lane_log &log, unsigned first, unsigned end, uint64_t block)
 {
@@ -156,10 +156,11 @@ void align(const lane_log *logs, uint32_t lanes, unsigned first)
 {
     static table t;
     const lane_log &any = logs[__builtin_ctz(lanes)];
-    uint64_t part = learn_loops(any, 0, first, 0); /* the block in which the lanes part */
+    /* Before `first` all logs agree: the lanes diverge after this block. */
+    uint64_t common_block = learn_loops(any, 0, first, 0);
     for (uint32_t m = lanes; m; m &= m - 1) {
         const lane_log &log = logs[__builtin_ctz(m)];
-        learn_loops(log, first, log.used, part);
+        learn_loops(log, first, log.used, common_block);
     }
     path common = {{}, 0, hash_of({})};
     for (unsigned i = 0; i < first; i++)

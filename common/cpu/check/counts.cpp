@@ -86,7 +86,7 @@ static unsigned shortest(uint32_t lanes)
     return n;
 }
 
-/* Those of the lanes that access memory at entry i or later */
+/* The lanes, of these, that access memory at entry i or later */
 static uint32_t with_accesses(uint32_t lanes, unsigned i)
 {
     uint32_t some = 0;
@@ -115,7 +115,7 @@ static __attribute__((noinline)) void finish_warp()
     while (lanes) {
         for (unsigned end = shortest(lanes); i < end && gather(&r, lanes, i); i++)
             if (!is_block(logs[__builtin_ctz(lanes)].entry[i])) take(r);
-        uint32_t left = with_accesses(lanes, i); /* not one that has left a loop for good */
+        uint32_t left = with_accesses(lanes, i); /* the others have nothing to pair */
         if (left == lanes) align(logs, lanes, i);
         lanes = left == lanes ? 0 : left;
     }
@@ -162,7 +162,8 @@ extern "C" void __sanitizer_cov_trace_pc()
     worker *w = self();
     if (w) append(w, (uintptr_t)__builtin_return_address(0) & offset_bits);
 }
-/* What was logged before is a block of run_threads: not the same for the first thread. */
+/* Removes the basic block of run_threads from the log of the thread. The first thread
+ * comes from a different one, so its warp would count as diverged. */
 extern "C" void wbcpu_checked_thread_begins(wbcpu_worker *w)
 {
     if (thread_of(static_cast<worker *>(w)) == last_thread) next_entry = last_log->entry;
