@@ -80,18 +80,25 @@ static inline unsigned chain_blocks(chain link)
     return (unsigned)((size_t)link.chunks * link.B * link.tiles);
 }
 
-/* What this block works on: first chunk 0 of all rows and channels, then chunk 1, ... One
- * thread computes it, because divisions are slow. */
+/* Takes the next number. A single chunk passes nothing on and needs no workspace. */
+static __device__ unsigned claim_number(const chain &link)
+{
+    return link.chunks > 1 ? atomicAdd(link.started, 1u) + 1u : blockIdx.x;
+}
+
+/* What number n stands for: first chunk 0 of all rows and channels, then chunk 1, ... */
+static __device__ chunk_place place_of(const chain &link, unsigned n)
+{
+    unsigned per_chunk = (unsigned)link.B * link.tiles;
+    return {
+        (int)(n / per_chunk), (int)(n % per_chunk / link.tiles), (int)(n % link.tiles)};
+}
+
+/* What this block works on. One thread computes it, because divisions are slow. */
 static __device__ chunk_place claim_chunk(chain link)
 {
     __shared__ chunk_place at;
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
-        unsigned per_chunk = (unsigned)link.B * link.tiles;
-        unsigned n = link.chunks > 1 ? atomicAdd(link.started, 1u) + 1u : blockIdx.x;
-        at.chunk = (int)(n / per_chunk);
-        at.b = (int)(n % per_chunk / link.tiles);
-        at.tile = (int)(n % link.tiles);
-    }
+    if (threadIdx.x == 0 && threadIdx.y == 0) at = place_of(link, claim_number(link));
     __syncthreads();  // at is visible
     return at;
 }

@@ -78,6 +78,7 @@ dw_any_width(float *partial, const E *dout, const E *x, const float *rstd, int R
 }
 
 constexpr int MAX_SLICES = 32;  // threads that share a column of partial sums
+constexpr int TOGETHER = 8;     // loads of a thread in flight
 
 /* dw += the sum of P partial rows. A warp reads 32 neighbouring columns, and blockDim.y
  * warps share the rows. The order is fixed, so equal inputs give equal bits. */
@@ -87,15 +88,23 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
     int c = blockIdx.x * WARP + threadIdx.x;  // [0, C)
     float sum = 0.0f;
     pdl_wait();  // for the partial sums
-    if (c < C)
-#pragma unroll 8
-        for (int p = threadIdx.y; p < P; p += blockDim.y)
-            sum += partial[(size_t)p * C + c];
+    for (int first = threadIdx.y; c < C && first < P; first += TOGETHER * blockDim.y) {
+        float x[TOGETHER];  // a loop with a rest would load the rest one by one
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            int p = first + k * blockDim.y;
+            x[k] = p < P ? partial[(size_t)p * C + c] : 0.0f;
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++)
+            sum += x[k];
+    }
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();  // the slices' sums are in part
     if (threadIdx.y || c >= C) return;
-    for (int s = 1; s < (int)blockDim.y; s++)
-        sum += part[s][threadIdx.x];
+#pragma unroll
+    for (int s = 1; s < MAX_SLICES; s++)
+        if (s < (int)blockDim.y) sum += part[s][threadIdx.x];
     dw[c] += sum;
 }
 // END SOLUTION

@@ -40,9 +40,29 @@ static __device__ __forceinline__ void
 gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
 {
     float log2_a = rate * sigmoid(pa), decay = fast_exp2(log2_a);
-    float m = fast_sqrt(one_minus_square(log2_a, decay));
     *a = first ? 0.0f : decay;
+    float m = fast_sqrt(one_minus_square(log2_a, decay));
     *z = (first ? 1.0f : m) * sigmoid(px) * c;
+}
+
+/* a and z of a lane's steps, from its inputs. starts: see document_starts */
+template <typename E, int V>
+static __device__ __forceinline__ void gates_of_steps(
+    float (&a)[STEPS][V], float (&z)[STEPS][V], const raw<E, V> (&c)[STEPS],
+    const raw<E, V> (&px)[STEPS], const raw<E, V> (&pa)[STEPS], const float (&plus)[V],
+    unsigned starts, int steps)
+{
+    float cs[V], pxs[V], pas[V];
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        if (s >= steps) continue;
+        to_float<E, V>(cs, c[s]), to_float<E, V>(pxs, px[s]), to_float<E, V>(pas, pa[s]);
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            float rate = -8.0f * LOG2_E * plus[v];
+            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate, starts >> s & 1);
+        }
+    }
 }
 
 /* a and z of all steps of a lane. y, if there is a side branch, is loaded for later. */
@@ -67,17 +87,51 @@ static __device__ __forceinline__ void load_steps(
             if (s < steps)
                 y[s] = load_raw<E, V>(call.y + from_y + row_offset<WHOLE>(s, call.ldy));
     unsigned starts = document_starts<STEPS>(call.pos, token, t0, steps);
-    float plus[V], cs[V], pxs[V], pas[V];
+    float plus[V];
     softplus_of_tile<E, V>(plus, call.a_param, channel, call.C);
+    gates_of_steps<E, V>(a, z, c, px, pa, plus, starts, steps);
+}
+
+/* A and H of a lane's steps, which are one step (lookback.cuh) */
+template <int V>
+static __device__ __forceinline__ void join_steps(
+    float (&A)[V], float (&H)[V], const float (&a)[STEPS][V], const float (&z)[STEPS][V],
+    int steps)
+{
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        A[v] = 1.0f, H[v] = 0.0f;
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) {
+            if (s >= steps) continue;
+            A[v] *= a[s][v];
+            H[v] = a[s][v] * H[v] + z[s][v];
+        }
+    }
+}
+
+/* out of a lane's steps, and h if it is kept. h: the state before them */
+template <typename E, int V, bool WHOLE>
+static __device__ __forceinline__ void store_steps(
+    const rglru_call<E> &call, const float (&a)[STEPS][V], const float (&z)[STEPS][V],
+    float (&h)[V], const raw<E, V> (&y)[STEPS], size_t token, int channel, int steps)
+{
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         if (s >= steps) continue;
-        to_float<E, V>(cs, c[s]), to_float<E, V>(pxs, px[s]), to_float<E, V>(pas, pa[s]);
+        size_t i = token * call.C + channel + row_offset<WHOLE>(s, call.C);
+        float out[V], ys[V];
 #pragma unroll
-        for (int v = 0; v < V; v++) {
-            float rate = -8.0f * LOG2_E * plus[v];
-            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate, starts >> s & 1);
+        for (int v = 0; v < V; v++)
+            out[v] = h[v] = a[s][v] * h[v] + z[s][v];
+        if (call.h) store_float<V>(call.h + i, h);
+        if (call.y) {
+            to_float<E, V>(ys, y[s]);
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                out[v] *= gelu(ys[v]);
         }
+        store_float<V>(call.out + i, out);
     }
 }
 
@@ -114,43 +168,18 @@ forward_chunk(const rglru_call<E> &call, const chain &link, chunk_place at)
     raw<E, V> y[STEPS];
     float a[STEPS][V], z[STEPS][V], A[V], H[V], h[V];
     load_steps<E, V, WHOLE>(a, z, y, call, token, channel, t0, steps);
-#pragma unroll
-    for (int v = 0; v < V; v++) {
-        A[v] = 1.0f, H[v] = 0.0f;
-#pragma unroll
-        for (int s = 0; s < STEPS; s++) {
-            if (s >= steps) continue;
-            A[v] *= a[s][v];
-            H[v] = a[s][v] * H[v] + z[s][v];
-        }
-    }
+    join_steps(A, H, a, z, steps);
     // a row that begins with a document reads no state: it may never have been written
     bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
     const float *start = fresh ? NULL : call.state;
     carry_in<V, WARPS_PER_BLOCK>(h, A, H, link, at, threadIdx.y, start);
 
     store_state(call, a, z, h, at.b, channel, t0, steps);
-#pragma unroll
-    for (int s = 0; s < STEPS; s++) {
-        if (s >= steps) continue;
-        size_t i = token * call.C + channel + row_offset<WHOLE>(s, call.C);
-        float out[V], ys[V];
-#pragma unroll
-        for (int v = 0; v < V; v++)
-            out[v] = h[v] = a[s][v] * h[v] + z[s][v];
-        if (call.h) store_float<V>(call.h + i, h);
-        if (call.y) {
-            to_float<E, V>(ys, y[s]);
-#pragma unroll
-            for (int v = 0; v < V; v++)
-                out[v] *= gelu(ys[v]);
-        }
-        store_float<V>(call.out + i, out);
-    }
+    store_steps<E, V, WHOLE>(call, a, z, h, y, token, channel, steps);
 }
 
 template <typename E, int V>
-static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, BLOCKS_PER_SM)
+static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, BLOCKS_PER_SM)
     forward_chunks(rglru_call<E> call, chain link)
 {
     chunk_place at = claim_chunk(link);
@@ -160,9 +189,12 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK * WARP, BLOCKS_PER_SM)
         forward_chunk<E, V, false>(call, link, at);
 }
 
+#include "rglru_stream.cuh"
+
 template <typename E, int V>
 static void launch(rglru_call<E> call, void *workspace, cudaStream_t stream)
 {
+    if (launch_stream<E, V>(workspace, call, stream)) return;
     chain link = make_chain(workspace, call.B, call.T, call.C, CHUNK, WARP * V, stream);
     forward_chunks<E, V>
         <<<chain_blocks(link), dim3(WARP, WARPS_PER_BLOCK), 0, stream>>>(call, link);

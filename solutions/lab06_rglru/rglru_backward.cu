@@ -41,21 +41,26 @@ template <int V> struct slopes {
     float a[V], dh[V], to_c[V], to_px[V], to_pa[V], to_param[V];
 };
 
-/* The factors of dz for channel v. plus = softplus(a_param); before = h[t-1]. At the start
- * of a document a and m are constants, 0 and 1. */
+/* a, where no document starts */
+static __device__ __forceinline__ float decay(float ga, float plus)
+{
+    return fast_exp2(LOG2_E * plus * (-8.0f * ga));
+}
+
+/* The factors of dz for channel v. plus = softplus(a_param); before = h[t-1]; ga =
+ * sigmoid(pa); a: 0 at the start of a document, where a and m are constants, 0 and 1 */
 template <int V>
 static __device__ __forceinline__ void gate_slopes(
-    slopes<V> &d, int v, float dh, float c, float px, float pa, float before, float plus,
-    bool first)
+    slopes<V> &d, int v, float dh, float c, float px, float ga, float a, float before,
+    float plus, bool first)
 {
-    float gx = sigmoid(px), ga = sigmoid(pa), scale = -8.0f * ga;
-    float log2_a = LOG2_E * plus * scale;
-    float a = fast_exp2(log2_a), q = one_minus_square(log2_a, a);
+    float gx = sigmoid(px), scale = -8.0f * ga;
+    float q = one_minus_square(LOG2_E * plus * scale, a);
     float inverse = fast_rsqrt(fmaxf(q, 1e-37f));    // 1 / m
     float bounded = fminf(0.5f * inverse, 1000.0f);  // the slope of the root
-    float passed = first ? 0.0f : a, to_c = (first ? 1.0f : q * inverse) * gx;
-    float to_param = scale * passed * (before - 2.0f * a * gx * c * bounded);
-    d.a[v] = passed;
+    float to_c = (first ? 1.0f : q * inverse) * gx;
+    float to_param = scale * a * (before - 2.0f * a * gx * c * bounded);
+    d.a[v] = a;
     d.dh[v] = dh;
     d.to_c[v] = to_c;
     d.to_px[v] = to_c * c * (1.0f - gx);
@@ -118,7 +123,8 @@ static __device__ __forceinline__ void load_steps(
 #pragma unroll
         for (int v = 0; v < V; v++) {
             bool first = starts >> s & 1;
-            gate_slopes(d[s], v, dh[v], cs[v], pxs[v], pas[v], hs[v], plus[v], first);
+            float ga = sigmoid(pas[v]), a = first ? 0.0f : decay(ga, plus[v]);
+            gate_slopes(d[s], v, dh[v], cs[v], pxs[v], ga, a, hs[v], plus[v], first);
         }
     }
 }
@@ -232,10 +238,13 @@ static bool launch_walk(float *partial, rglru_back_call<E> call, cudaStream_t st
     return true;
 }
 
+#include "rglru_backward_stream.cuh"
+
 template <typename E, int V>
 static void launch(rglru_back_call<E> call, void *workspace, cudaStream_t stream)
 {
     int B = call.B, C = call.C;
+    if (launch_stream<E, V>(workspace, call, stream)) return;
     chain link = make_chain(workspace, B, call.T, C, CHUNK, WARP * V, stream);
     size_t chain_bytes = chain_workspace(B, call.T, C, CHUNK);
     float *partial = (float *)((char *)workspace + chain_bytes);
