@@ -46,12 +46,12 @@ gates(float *a, float *z, float c, float px, float pa, float rate, bool first)
     *z = (first ? 1.0f : m) * sigmoid(px) * c;
 }
 
-/* a and z of a lane's steps, from its inputs. first: bit s: step s starts a document */
+/* a and z of a lane's steps, from its inputs. starts: see document_starts */
 template <typename E, int V>
 static __device__ __forceinline__ void gates_of_steps(
     float (&a)[STEPS][V], float (&z)[STEPS][V], const raw<E, V> (&c)[STEPS],
     const raw<E, V> (&px)[STEPS], const raw<E, V> (&pa)[STEPS], const float (&plus)[V],
-    unsigned first, int steps)
+    unsigned starts, int steps)
 {
     float cs[V], pxs[V], pas[V];
 #pragma unroll
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void gates_of_steps(
 #pragma unroll
         for (int v = 0; v < V; v++) {
             float rate = -8.0f * LOG2_E * plus[v];
-            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate, first >> s & 1);
+            gates(&a[s][v], &z[s][v], cs[v], pxs[v], pas[v], rate, starts >> s & 1);
         }
     }
 }
