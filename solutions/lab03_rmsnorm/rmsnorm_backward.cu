@@ -89,7 +89,7 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
     float sum = 0.0f;
     pdl_wait();  // for the partial sums
     for (int first = threadIdx.y; c < C && first < P; first += TOGETHER * blockDim.y) {
-        float x[TOGETHER];  // a loop with a rest would load the rest one by one
+        float x[TOGETHER];  // whole groups: a rest would be loaded one by one
 #pragma unroll
         for (int k = 0; k < TOGETHER; k++) {
             int p = first + k * blockDim.y;

@@ -16,6 +16,7 @@
  *     computes         first half 0    | state | second half 0     | first half 1
  */
 #include "chunk_stream.cuh"
+#include "rglru_slopes.cuh"
 
 constexpr int STREAM_STEPS = 8, STREAM_CHUNK = WARPS_PER_BLOCK * STREAM_STEPS;
 constexpr int STREAMS_PER_SM = 3;  // blocks

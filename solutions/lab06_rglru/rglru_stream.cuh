@@ -12,6 +12,7 @@
  *     computes       a, z     | state | h and out    | a, z
  */
 #include "chunk_stream.cuh"
+#include "rglru_steps.cuh"
 
 /* Blocks. A fourth would leave each thread 64 registers, and was slower. */
 constexpr int STREAMS_PER_SM = 3;
@@ -103,8 +104,8 @@ static __global__ void __launch_bounds__(WARPS_PER_BLOCK *WARP, STREAMS_PER_SM)
         if (claims) x.place[(i + 2) % PLACES] = place_of(link, number);
         join_steps(A, H, a, z, STEPS);
         bool fresh = call.pos ? call.pos[(size_t)at.b * call.T] == 0 : true;
-        const float *start = fresh ? NULL : call.state;
-        carry_in<V, WARPS_PER_BLOCK>(h, A, H, link, at, warp, start);
+        const float *before = fresh ? NULL : call.state;
+        carry_in<V, WARPS_PER_BLOCK>(h, A, H, link, at, warp, before);
         cp_async_wait<1>();  // y
         __syncwarp();
         at = x.place[i % PLACES];  // again: fewer registers than to keep what follows
