@@ -81,6 +81,12 @@ static void name_factor(char *text, size_t room, const struct comparison *c, dou
     }
 }
 
+/* Does the kernel compute something per row, of 16-bit elements? */
+static bool row_in_half(const struct view *v)
+{
+    return !strcmp(v->owner, "row") && v->element != ELEMENT_F32;
+}
+
 bool constant_factor(struct findings *f, const struct comparison *c)
 {
     char words[160];
@@ -89,7 +95,7 @@ bool constant_factor(struct findings *f, const struct comparison *c)
     if (!all_scaled(c, k)) return false;
     name_factor(words, sizeof words, c, k);
     say(f, "pattern: the expected values times %.6g%s", k,
-        *words || c->view->element == ELEMENT_F32 || strcmp(c->view->owner, "row")
+        *words || !row_in_half(c->view)
             ? words
             : ": is a sum in half precision? Accumulate in float");
     return true;
@@ -166,9 +172,7 @@ lines_hold(struct findings *f, const struct comparison *c, bool rows, bool summa
             ? ": a value that is computed once per row (a sum, a maximum, a root) is "
               "wrong"
             : "",
-        rows && shared && v->element != ELEMENT_F32
-            ? ", or in half precision: accumulate in float"
-            : "");
+        rows && row_in_half(v) ? ", or in half precision: accumulate in float" : "");
     return true;
 }
 
