@@ -164,7 +164,7 @@ extern "C" void __sanitizer_cov_trace_pc()
 }
 /* Removes the basic block of run_threads from the log of the thread. The first thread
  * comes from a different one, so its warp would count as diverged. */
-extern "C" void wbcpu_checked_thread_begins(wbcpu_worker *w)
+extern "C" void wbcpu_thread_begins(wbcpu_worker *w)
 {
     if (thread_of(static_cast<worker *>(w)) == last_thread) next_entry = last_log->entry;
 }

@@ -10,6 +10,7 @@
 #ifndef WBCPU_LAUNCH_H
 #define WBCPU_LAUNCH_H
 
+#include "checked.h"
 #include "execution.h"
 #include "hopper.h"
 
@@ -118,10 +119,6 @@ struct config {
     }
 };
 
-#ifdef WBCPU_CHECKED
-extern "C" void wbcpu_checked_thread_begins(wbcpu_worker *worker);
-#endif
-
 /* Runs threads of blocks one after another on the current stack, x fastest. When a thread
  * has to wait, it keeps this stack and the scheduler continues on another. */
 template <class Kernel>
@@ -129,9 +126,7 @@ __attribute__((noinline)) void run_threads(const void *kernel, wbcpu_worker *wor
 {
     Kernel call = *static_cast<const Kernel *>(kernel);
     for (;;) {
-#ifdef WBCPU_CHECKED
-        wbcpu_checked_thread_begins(worker);
-#endif
+        wbcpu_thread_begins(worker);
         call();
         if (__builtin_expect(worker->sequential, 1) &&
             ++worker->thread < worker->threads) {
