@@ -1,4 +1,4 @@
-/* fold.cuh - sums and maxima of arrays in a thread's registers.
+/* fold.cuh - sums and maxima of arrays in a thread's registers, and a sum over memory.
  *
  *     add_all(sum, x)       sum + x[0] + x[1] + ...
  *     add_squares(sum, x)   sum + x[0]^2 + x[1]^2 + ...
@@ -9,6 +9,10 @@
  * upper half of the array is folded onto the lower half until one element is left: the
  * compiler computes several elements at a time, but does not change an order itself. For
  * the same reason add_rows has several sums there: one would wait for its last addition.
+ *
+ *     sum_column(p, first, step, rows, ld)   p[first ld] + p[(first + step) ld] + ...
+ *
+ * This one adds in order on both, so equal inputs give equal bits.
  */
 #ifndef CUDA_FOLD_CUH
 #define CUDA_FOLD_CUH
@@ -123,5 +127,26 @@ add_rows(float (&sum)[N], const float (&x)[K], const float *y, int ld)
             sum[j] += x[k] * y[k * ld + j];
 }
 #undef IN_HALVES
+
+/* A column of a float matrix in device memory, rows ld apart: those below `rows`. Eight
+ * loads are in flight together; a loop with a rest would load the rest one by one. */
+static __device__ __forceinline__ float
+sum_column(const float *p, int first, unsigned step, int rows, size_t ld)
+{
+    constexpr int TOGETHER = 8;
+    float sum = 0.0f;
+    for (; first < rows; first += TOGETHER * step) {
+        float x[TOGETHER];
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            int row = first + k * step;
+            x[k] = row < rows ? p[row * ld] : 0.0f;
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++)
+            sum += x[k];
+    }
+    return sum;
+}
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "backward_rows.cuh"  // 03.5
 #include "cuda/device.cuh"
+#include "cuda/fold.cuh"
 #include "cuda/vec.cuh"
 #include "row_sum.cuh"
 

@@ -6,12 +6,12 @@
  */
 #ifndef PARTIAL_SUMS_CUH
 #define PARTIAL_SUMS_CUH
+#include "cuda/fold.cuh"
 #include "cuda/pdl.cuh"
 #include "rglru_contract.cuh"
 
 constexpr int MAX_SLICES = 32;      // warps of a block, which share its columns' rows
 constexpr int MIN_SLICE_ROWS = 16;  // rows of each, at least
-constexpr int TOGETHER = 8;         // loads of a thread in flight
 
 /* The gradients whose sums are stored side by side in a row of partial sums: first n[0]
  * numbers for at[0], then n[1] for at[1], ... */
@@ -29,17 +29,7 @@ add_partial_rows(sum_targets to, const float *partial, int P, size_t stride)
     pdl_wait();
     size_t c = (size_t)blockIdx.x * WARP + threadIdx.x;  // [0, stride)
     float sum = 0.0f;
-    for (int first = threadIdx.y; c < stride && first < P; first += TOGETHER * blockDim.y) {
-        float x[TOGETHER];  // a loop with a rest would load the rest one by one
-#pragma unroll
-        for (int k = 0; k < TOGETHER; k++) {
-            int p = first + k * blockDim.y;
-            x[k] = p < P ? partial[p * stride + c] : 0.0f;
-        }
-#pragma unroll
-        for (int k = 0; k < TOGETHER; k++)
-            sum += x[k];
-    }
+    if (c < stride) sum = sum_column(partial + c, threadIdx.y, blockDim.y, P, stride);
     if (blockDim.y > 1) {
         slice[threadIdx.y][threadIdx.x] = sum;
         __syncthreads();  // every warp's sums are visible

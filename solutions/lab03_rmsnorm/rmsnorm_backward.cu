@@ -8,6 +8,7 @@
 
 #include "backward_rows.cuh"  // 03.5
 #include "cuda/device.cuh"
+#include "cuda/fold.cuh"
 #include "cuda/vec.cuh"
 #include "row_sum.cuh"
 
@@ -78,7 +79,6 @@ dw_any_width(float *partial, const E *dout, const E *x, const float *rstd, int R
 }
 
 constexpr int MAX_SLICES = 32;  // threads that share a column of partial sums
-constexpr int TOGETHER = 8;     // loads of a thread in flight
 
 /* dw += the sum of P partial rows. A warp reads 32 neighbouring columns, and blockDim.y
  * warps share the rows. The order is fixed, so equal inputs give equal bits. */
@@ -88,17 +88,7 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
     int c = blockIdx.x * WARP + threadIdx.x;  // [0, C)
     float sum = 0.0f;
     pdl_wait();  // for the partial sums
-    for (int first = threadIdx.y; c < C && first < P; first += TOGETHER * blockDim.y) {
-        float x[TOGETHER];  // whole groups: a rest would be loaded one by one
-#pragma unroll
-        for (int k = 0; k < TOGETHER; k++) {
-            int p = first + k * blockDim.y;
-            x[k] = p < P ? partial[(size_t)p * C + c] : 0.0f;
-        }
-#pragma unroll
-        for (int k = 0; k < TOGETHER; k++)
-            sum += x[k];
-    }
+    if (c < C) sum = sum_column(partial + c, threadIdx.y, blockDim.y, P, C);
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();  // the slices' sums are in part
     if (threadIdx.y || c >= C) return;
