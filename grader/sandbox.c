@@ -25,10 +25,12 @@ const char *sandbox_describe(void)
 {
     bool files = landlock_version() >= 1, calls = seccomp_available();
     if (files && calls) return "Landlock and seccomp";
-    if (calls) return "seccomp only (this kernel has no Landlock: files can be read)";
+    if (calls)
+        return "seccomp only (no Landlock in this kernel or container: files can be read)";
     if (files)
-        return "Landlock only (this kernel has no seccomp: processes can be started)";
-    return "off (this kernel has neither Landlock nor seccomp)";
+        return "Landlock only (no seccomp in this kernel or container: processes can be "
+               "started)";
+    return "off (neither Landlock nor seccomp in this kernel or container)";
 }
 
 bool sandbox_complete(void)

@@ -93,6 +93,9 @@ check_fails "a folder without a source" "neither a .cu file nor a folder with on
 check_fails "also with a space in its name" "FILE=$TMP/my lab.cu: no such file or folder" lab FILE="$TMP/my lab.cu"
 cp "$other" "$TMP/my lab.cu" 2>/dev/null || cp "$mine" "$TMP/my lab.cu"
 check_says "a path with a space" "built from $TMP/my lab.cu" lab FILE="$TMP/my lab.cu"
+mkdir -p "$TMP/held/labs/lab03" "$TMP/held/labs/lab03.lock" # as where all is read-only
+complains 1 "a build folder that cannot be written" "lab03: Is a directory: $TMP/held" \
+    "$PYTHON" tools/lab.py lab03 --build "$TMP/build" --out "$TMP/held"
 check_fails "no such lab" "lab99: no such lab; there are lab00" make lab99 BACKEND="$BACKEND"
 broken=$TMP/broken.cu
 source_of "$broken" 'int rows = R' </dev/null

@@ -27,6 +27,7 @@ for lab in lab00 lab03; do
     check "the cases of $lab tell wrong results from right ones" \
         "$PYTHON" reference/dump.py $lab --seed 0xfeed --out "$TMP/feed"
 done
+check "other accounts may read the data" [ "$(stat -c %A "$TMP/feed/add.a.in.safetensors" | cut -c8)" = r ]
 
 dump() { "$PYTHON" reference/dump.py lab03 --out "$TMP/out" "$@"; }
 
