@@ -1,5 +1,5 @@
 // test_grader.c - the cases file, judging and pattern finding, on made-up results.
-// links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
+// links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o objects/grader/causes.o
 // links: objects/grader/judge.o objects/grader/repeats.o objects/grader/values.o
 // links: objects/grader/compare.o objects/grader/writes.o
 // links: objects/grader/findings.o objects/grader/structure.o objects/grader/pattern.o
@@ -47,6 +47,15 @@ static void add_view(struct scene *s, const char *name, enum role role, size_t l
     v->rows = s->R, v->cols = s->C, v->elements = s->R * s->C, v->stride = ld;
     b->bytes = s->R * ld * sizeof(float);
     s->d.views++;
+}
+
+/* The reference knows this mistake of the output. */
+static void know(struct scene *s, struct cause cause)
+{
+    struct causes *c = s->d.set[0].causes = xalloc(sizeof *c);
+    c->of = &s->d.view[0];
+    c->all = xalloc(sizeof cause);
+    c->all[c->count++] = cause;
 }
 
 /* view 0: the output `out`; view 1: the input `x` */
@@ -332,7 +341,7 @@ Test(judge, order_differs_with_a_cause)
     add_all(&s);
     for (size_t i = 0; i < 40; i++)
         with[i] = (float)s.want[0][i] + 2, out_of(&s, &s.run.result[0])[i] += 2;
-    s.d.set[0].cause[0][0] = (struct cause){.words = "2 is added", .value = with};
+    know(&s, (struct cause){.words = "2 is added", .value = with});
     expect_fail(&s, "likely cause: 2 is added");
 }
 
@@ -671,8 +680,7 @@ Test(pattern, known_mistake)
         out_of(&s, &s.run.result[0])[i] = with[i];
     }
     every_call(&s);
-    s.d.set[0].cause[0][0] =
-        (struct cause){.words = "eps is outside the square root", .value = with};
+    know(&s, (struct cause){.words = "eps is outside the square root", .value = with});
     expect_fail(&s, "likely cause: eps is outside the square root");
 }
 
@@ -688,8 +696,7 @@ Test(pattern, mistake_of_some)
         out_of(&s, &s.run.result[0])[7] = with[7];
         out_of(&s, &s.run.result[0])[9] = with[9] + (n == 1);
         every_call(&s);
-        s.d.set[0].cause[0][0] =
-            (struct cause){.words = "one sum", .value = with, .partial = n < 2};
+        know(&s, (struct cause){.words = "one sum", .value = with, .partial = n < 2});
         if (n)
             expect_silence(&s, "likely cause");
         else
@@ -709,7 +716,7 @@ Test(pattern, mistake_with_unknown_values)
             if (i || !n) out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] + 1;
         }
         every_call(&s);
-        s.d.set[0].cause[0][0] = (struct cause){.words = "a wrong index", .value = with};
+        know(&s, (struct cause){.words = "a wrong index", .value = with});
         if (n)
             expect_silence(&s, "likely cause");
         else
@@ -728,8 +735,7 @@ Test(pattern, mistake_as_factors)
         out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] * with[i / 100];
     }
     every_call(&s);
-    s.d.set[0].cause[0][0] =
-        (struct cause){.words = "a lost part", .value = with, .factor = true};
+    know(&s, (struct cause){.words = "a lost part", .value = with, .factor = true});
     expect_fail(&s, "likely cause: a lost part");
 }
 
@@ -745,8 +751,7 @@ Test(pattern, mistake_with_nan)
             out_of(&s, &s.run.result[0])[i] = i || !n ? NAN : 7;
         }
         every_call(&s);
-        s.d.set[0].cause[0][0] =
-            (struct cause){.words = "0 / 0", .value = with, .nan = true};
+        know(&s, (struct cause){.words = "0 / 0", .value = with, .nan = true});
         if (n)
             expect_silence(&s, "likely cause");
         else
