@@ -28,7 +28,6 @@ struct child *child_new(
 static bool start(struct child *c, struct run *run)
 {
     struct talk t = {.child = c, .run = run, .want = MSG_HELLO};
-    struct usage u = {0};
     c->used = false;
     process_start(&c->process);
     talk_begin(&t, MSG_HELLO, 0);
@@ -40,8 +39,7 @@ static bool start(struct child *c, struct run *run)
             "does not start: does code run before main (a static constructor)?");
     else if (run->ending != RAN && !grade_over && c->process.under)
         under_failed(c->process.under, run->text);
-    if (started) process_usage(&c->process, &u);
-    c->cpu_before = u.cpu_seconds;
+    c->cpu_before = started ? process_cpu(&c->process) : 0;
     return started;
 }
 
@@ -90,11 +88,9 @@ bool child_open(
     c->process.arch = g->arch;
     for (;;) {
         struct talk t = {.child = c, .run = run, .d = d, .want = MSG_READY};
-        struct usage u = {0};
         bool fresh = !c->process.pid;
         if (fresh && !start(c, run)) return false;
-        process_usage(&c->process, &u);
-        c->cpu_before = u.cpu_seconds;
+        c->cpu_before = process_cpu(&c->process);
         talk_begin(&t, MSG_CASE, sizeof w);
         talk_add(&t, &w, sizeof w);
         if (converse(&t)) return true;
@@ -133,12 +129,10 @@ bool child_report(struct child *c, const struct case_data *d, struct run *run)
 bool child_close(struct child *c, const struct case_data *d, struct run *run)
 {
     struct talk t = {.child = c, .run = run, .d = d, .want = MSG_DONE};
-    struct usage u = {.cpu_seconds = c->cpu_before};
     if (!c->process.pid) return true;
     talk_begin(&t, MSG_END, 0);
     if (!converse(&t)) return false;
-    process_usage(&c->process, &u);
-    run->cpu_seconds += u.cpu_seconds - c->cpu_before;
+    run->cpu_seconds += process_cpu(&c->process) - c->cpu_before;
     return true;
 }
 

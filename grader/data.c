@@ -204,31 +204,8 @@ static const char *read_call(struct case_data *d, const st_file *f, json_t *call
     return NULL;
 }
 
-/* Tensors NAME.if.CAUSE, or NAME.times.CAUSE with a factor for each row; the words for
- * them are in the metadata `causes`. */
-static void read_causes(
-    struct data_set *set, const struct view *v, int i, const st_file *f, json_t *causes)
-{
-    const char *key;
-    json_t *words;
-    size_t length = strlen(v->name);
-    int n = 0;
-    json_object_foreach(causes, key, words) {
-        if (strncmp(key, v->name, length) || key[length] != '.') continue;
-        bool factor = !strncmp(key + length, ".times.", 7);
-        const float *value = tensor(f, key, ST_F32, factor ? v->rows : v->elements);
-        if (!value || n == MAX_CAUSES) continue;
-        set->cause[i][n].factor = factor;
-        set->cause[i][n].partial = !strncmp(key + length, ".if.some_", 9);
-        set->cause[i][n].nan = !strncmp(key + length, ".if.nan_", 8);
-        set->cause[i][n].words = text_of("%s", json_string_value(words));
-        set->cause[i][n++].value = value;
-    }
-}
-
 static const char *read_want(struct case_data *d, struct data_set *set, const st_file *f)
 {
-    json_t *causes = json_metadata(f, "causes");
     const char *error = NULL;
     for (int i = 0; i < d->views && !error; i++) {
         struct view *v = &d->view[i];
@@ -240,9 +217,7 @@ static const char *read_want(struct case_data *d, struct data_set *set, const st
         set->tol[i] = tensor(f, tolerance, ST_F32, v->elements);
         if (!set->want[i] || !set->tol[i])
             error = "has an expected value of the wrong size";
-        read_causes(set, v, i, f, causes);
     }
-    json_decref(causes);
     return error;
 }
 
@@ -279,6 +254,8 @@ load_set(struct case_data *d, const char *folder, const char *name, int s)
         error = read_call(d, set->in, call);
         json_decref(call);
         d->tolerance = json_metadata(set->out, "tolerance");
+        set->causes = xalloc(sizeof *set->causes);
+        set->causes->path = text_of("%s/%s.a.causes.safetensors", folder, name);
     }
     if (!error) error = read_in(d, set, set->in);
     if (!error) error = read_want(d, set, set->out);
@@ -304,9 +281,7 @@ void data_free(struct case_data *d)
     for (int s = 0; s < 2; s++) {
         st_close(d->set[s].in);
         st_close(d->set[s].out);
-        for (int i = 0; i < MAX_ARGS; i++)
-            for (int n = 0; n < MAX_CAUSES; n++)
-                free(d->set[s].cause[i][n].words);
+        causes_free(d->set[s].causes);
     }
     json_decref(d->scalars);
     json_decref(d->tolerance);

@@ -2,6 +2,7 @@
 #ifndef DATA_H
 #define DATA_H
 #include "cases.h"
+#include "causes.h"
 #include "protocol.h"
 
 #include <jansson.h>
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_DIMS = 6, MAX_CAUSES = 96 };
+enum { MAX_DIMS = 6 };
 enum role { ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_ACC };
 enum element {
     ELEMENT_F32,
@@ -19,15 +20,6 @@ enum element {
     ELEMENT_I64,
     ELEMENT_U8,
     ELEMENT_OTHER
-};
-
-/* A known mistake, and what the output would be with it. */
-struct cause {
-    char *words;
-    const float *value; /* in the order of want, or a factor of want for each row */
-    bool factor;        /* of each row */
-    bool partial;       /* only some elements are wrong: CAUSE starts with some_ */
-    bool nan; /* NaN in value is what a kernel computes: CAUSE starts with nan_ */
 };
 
 /* An argument: a view of a buffer. */
@@ -57,8 +49,8 @@ struct data_set {
     const unsigned char *bytes[MAX_BUFFERS]; /* of filled buffers */
     const double *want[MAX_ARGS];            /* of judged outputs, in logical order */
     const float *tol[MAX_ARGS];
-    struct cause cause[MAX_ARGS][MAX_CAUSES];
-    struct st_file *in, *out; /* the files that all these point into */
+    struct causes *causes;                   /* known mistakes, or NULL */
+    struct st_file *in, *out;                /* the files that all these point into */
 };
 
 struct case_data {

@@ -334,10 +334,12 @@ static bool few_digits(struct findings *f, const struct comparison *c)
 
 bool find_cause(struct findings *f, const struct comparison *c)
 {
-    const struct cause *cause = c->set->cause[c->view - c->data->view];
-    for (int n = 0; n < MAX_CAUSES && cause[n].value; n++) {
-        if (!matches_cause(c, &cause[n])) continue;
-        say(f, "likely cause: %s", cause[n].words);
+    struct causes *known = c->set->causes;
+    if (!known) return false;
+    causes_read(known, c->view);
+    for (size_t n = 0; n < known->count; n++) {
+        if (!matches_cause(c, &known->all[n])) continue;
+        say(f, "likely cause: %s", known->all[n].words);
         return true;
     }
     return false;

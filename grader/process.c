@@ -144,6 +144,7 @@ void process_start(struct process *p)
     close(pair[1]);
     close(output[1]);
     p->socket = pair[0], p->output = output[0];
+    p->status = usage_open(p->pid);
     fcntl(p->socket, F_SETFL, O_NONBLOCK);
     fcntl(p->output, F_SETFL, O_NONBLOCK);
 }
@@ -186,6 +187,7 @@ void process_end(struct process *p)
     cgroup_remove(&p->cgroup);
     close(p->socket);
     close(p->output);
+    if (p->status >= 0) close(p->status);
     p->pid = 0;
     if (p->under) under_ended(p->under, status, !exited);
 }
@@ -205,5 +207,11 @@ bool process_exited(struct process *p, int *code, int *status)
 
 bool process_usage(const struct process *p, struct usage *u)
 {
-    return usage_read(p->pid, &p->cgroup, u);
+    return usage_read(p->pid, p->status, &p->cgroup, u);
+}
+
+double process_cpu(const struct process *p)
+{
+    double seconds = 0;
+    return usage_cpu(p->pid, &seconds) ? seconds : 0;
 }

@@ -21,6 +21,7 @@ struct process {
     pid_t pid;            /* 0: not running */
     bool hangs;           /* it would not end without a signal */
     int socket, output;   /* our ends; non-blocking */
+    int status;           /* /proc/PID/status, open; -1: there is none */
 };
 
 double now(void); /* seconds of a monotonic clock */
@@ -30,5 +31,6 @@ void process_end(struct process *p); /* no effect if it is not running */
  * to exit. Fills *code and *status as waitid does. false: it is still running. */
 bool process_exited(struct process *p, int *code, int *status);
 bool process_usage(const struct process *p, struct usage *u); /* false: unknown */
+double process_cpu(const struct process *p); /* CPU seconds so far; 0: unknown */
 
 #endif

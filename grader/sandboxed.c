@@ -272,15 +272,16 @@ static bool ended(pid_t child)
     }
 }
 
-/* Why the command must be stopped now; NULL: it may go on. */
-static const char *over_limit(const struct options *o, pid_t child, double last)
+/* Why the command must be stopped now; NULL: it may go on. usage: /proc/PID/status */
+static const char *
+over_limit(const struct options *o, pid_t child, int usage, double last)
 {
     static char why[64];
     struct usage u = {0};
     bool lab = o->box.profile != PROFILE_COMPILER; /* one process */
     if (now() >= last)
         snprintf(why, sizeof why, "stopped after %g s", o->seconds);
-    else if (!lab || !usage_read(child, &o->cgroup, &u))
+    else if (!lab || !usage_read(child, usage, &o->cgroup, &u))
         return NULL;
     else if (u.threads > MAX_THREADS)
         snprintf(why, sizeof why, "stopped: more than %d threads", MAX_THREADS);
@@ -295,16 +296,17 @@ static int supervise(struct options *o, pid_t child, const sigset_t *signals)
 {
     const struct timespec wait = {0, POLL_MS * 1000000};
     double last = now() + o->seconds;
-    int status = 0, code = -1;
+    int status = 0, code = -1, usage = usage_open(child);
     while (code < 0 && !ended(child)) {
         int number = sigtimedwait(signals, NULL, &wait);
-        const char *why = over_limit(o, child, last);
+        const char *why = over_limit(o, child, usage, last);
         if (why) fprintf(stderr, "sandboxed: %s\n", why);
         if (why)
             code = STOPPED;
         else if (number > 0 && number != SIGCHLD)
             code = 128 + number;
     }
+    if (usage >= 0) close(usage);
     kill(-child, SIGKILL); /* its process group */
     kill(child, SIGKILL);
     while (waitpid(child, &status, __WALL) < 0 && errno == EINTR)

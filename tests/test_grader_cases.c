@@ -1,6 +1,6 @@
 // test_grader_cases.c - the cases file: what it may say, and the bounds that it sets.
 // links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
-// links: objects/grader/findings.o objects/grader/structure.o
+// links: objects/grader/causes.o objects/grader/findings.o objects/grader/structure.o
 #include "../grader/cases.h"
 #include "../grader/data.h"
 #include "../grader/structure.h"

@@ -1,6 +1,6 @@
 // test_grader_data.c - variants of inputs, text from the learner's side, private folders.
 // links: objects/grader/variant.o objects/grader/data.o objects/grader/util.o
-// links: objects/grader/findings.o objects/grader/private.o
+// links: objects/grader/findings.o objects/grader/private.o objects/grader/causes.o
 #include "../grader/data.h"
 #include "../grader/findings.h"
 #include "../grader/private.h"

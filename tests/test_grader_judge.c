@@ -1,6 +1,7 @@
 // test_grader_judge.c - what the grader says of made-up results.
 // links: objects/tests/grader/scene.o
 // links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
+// links: objects/grader/causes.o
 // links: objects/grader/judge.o objects/grader/repeats.o objects/grader/values.o
 // links: objects/grader/compare.o objects/grader/writes.o
 // links: objects/grader/findings.o objects/grader/structure.o objects/grader/pattern.o
@@ -180,7 +181,7 @@ Test(judge, order_differs_with_a_cause)
     add_all(&s);
     for (size_t i = 0; i < 40; i++)
         with[i] = (float)s.want[0][i] + 2, out_of(&s, &s.run.result[0])[i] += 2;
-    s.d.set[0].cause[0][0] = (struct cause){.words = "2 is added", .value = with};
+    know(&s, (struct cause){.words = "2 is added", .value = with});
     expect_fail(&s, "likely cause: 2 is added");
 }
 

@@ -1,6 +1,7 @@
 // test_grader_pattern.c - which mistake the grader names for wrong values.
 // links: objects/tests/grader/scene.o
 // links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
+// links: objects/grader/causes.o
 // links: objects/grader/judge.o objects/grader/repeats.o objects/grader/values.o
 // links: objects/grader/compare.o objects/grader/writes.o
 // links: objects/grader/findings.o objects/grader/structure.o objects/grader/pattern.o
@@ -191,8 +192,7 @@ Test(pattern, known_mistake)
         out_of(&s, &s.run.result[0])[i] = with[i];
     }
     every_call(&s);
-    s.d.set[0].cause[0][0] =
-        (struct cause){.words = "eps is outside the square root", .value = with};
+    know(&s, (struct cause){.words = "eps is outside the square root", .value = with});
     expect_fail(&s, "likely cause: eps is outside the square root");
 }
 
@@ -208,8 +208,7 @@ Test(pattern, mistake_of_some)
         out_of(&s, &s.run.result[0])[7] = with[7];
         out_of(&s, &s.run.result[0])[9] = with[9] + (n == 1);
         every_call(&s);
-        s.d.set[0].cause[0][0] =
-            (struct cause){.words = "one sum", .value = with, .partial = n < 2};
+        know(&s, (struct cause){.words = "one sum", .value = with, .partial = n < 2});
         if (n)
             expect_silence(&s, "likely cause");
         else
@@ -229,7 +228,7 @@ Test(pattern, mistake_with_unknown_values)
             if (i || !n) out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] + 1;
         }
         every_call(&s);
-        s.d.set[0].cause[0][0] = (struct cause){.words = "a wrong index", .value = with};
+        know(&s, (struct cause){.words = "a wrong index", .value = with});
         if (n)
             expect_silence(&s, "likely cause");
         else
@@ -248,8 +247,7 @@ Test(pattern, mistake_as_factors)
         out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] * with[i / 100];
     }
     every_call(&s);
-    s.d.set[0].cause[0][0] =
-        (struct cause){.words = "a lost part", .value = with, .factor = true};
+    know(&s, (struct cause){.words = "a lost part", .value = with, .factor = true});
     expect_fail(&s, "likely cause: a lost part");
 }
 
@@ -265,8 +263,7 @@ Test(pattern, mistake_with_nan)
             out_of(&s, &s.run.result[0])[i] = i || !n ? NAN : 7;
         }
         every_call(&s);
-        s.d.set[0].cause[0][0] =
-            (struct cause){.words = "0 / 0", .value = with, .nan = true};
+        know(&s, (struct cause){.words = "0 / 0", .value = with, .nan = true});
         if (n)
             expect_silence(&s, "likely cause");
         else

@@ -126,6 +126,8 @@ if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/n
 fi
 case $python in /*) ;; *) python=$PWD/$python ;; esac
 echo "${2:-$given}" >build/host/python.given
-printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >build/host/python.new
+# Its compiled modules are kept, whatever the environment says: grading a course starts it
+# hundreds of times.
+printf '#!/bin/sh\nunset PYTHONDONTWRITEBYTECODE\nexec "%s" "$@"\n' "$python" >build/host/python.new
 chmod +x build/host/python.new
 mv build/host/python.new build/host/python

@@ -22,8 +22,7 @@ static bool acceptable(const void *p)
     return known.type != cudaMemoryTypeUnregistered || dladdr(p, &about);
 }
 
-extern "C" void
-wbcpu_check_arguments(const wbcpu_launch *l, const void *const *pointers, int count)
+void check_arguments(const wbcpu_launch *l, const void *const *pointers, int count)
 {
     if (check::enabled) return; /* it looks at each access */
 #ifdef __SANITIZE_ADDRESS__

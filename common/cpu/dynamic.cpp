@@ -40,7 +40,7 @@ cudaError_t check_child(wbcpu_launch *l)
     return cudaErrorLaunchMaxDepthExceeded;
 }
 
-extern "C" void wbcpu_refuse_child(const wbcpu_launch *l)
+void refuse_child(const wbcpu_launch *l)
 {
     stop(
         nullptr,

@@ -338,7 +338,7 @@ static bool accepts(const wbcpu_launch *l)
 {
     return fail(check_launch(l)) == cudaSuccess;
 }
-extern "C" bool wbcpu_accept_launch(wbcpu_launch *l)
+bool accept_launch(wbcpu_launch *l)
 {
     if (wbcpu_self && fail(check_child(l))) return false;
     return accepts(l) && check::accept_launch(l);
@@ -389,7 +389,7 @@ static children *run_grid(const wbcpu_launch *l)
     return j.children;
 }
 
-extern "C" void wbcpu_run_launch(const wbcpu_launch *l)
+void run_launch(const wbcpu_launch *l)
 {
     if (accepts(l)) run_children(run_grid(l));
 }

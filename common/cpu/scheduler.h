@@ -139,6 +139,15 @@ inline int next_bit(uint32_t mask, int i) /* the next set bit after i, cyclicall
     return __builtin_ctz(above ? above : mask);
 }
 
+/* arguments.cpp */
+/* Ends the program if an argument of the launch points to host memory. */
+void check_arguments(const wbcpu_launch *l, const void *const *pointers, int count);
+
+/* pool.cpp */
+/* In device code and in check mode, before a launch is kept: false if it is invalid. */
+bool accept_launch(wbcpu_launch *l);
+void run_launch(const wbcpu_launch *l);
+
 /* waiting.cpp */
 void park(worker *w); /* until wake() makes the running thread ready */
 bool wake(worker *w); /* true: a parked thread is ready */
@@ -156,6 +165,8 @@ void need_another_block(worker *w);        /* the running block may wait for one
 /* dynamic.cpp */
 int launch_depth();                       /* of the launch that begins */
 cudaError_t check_child(wbcpu_launch *l); /* can the running kernel launch another? */
+/* Ends the program: a lab's kernel launches a kernel. */
+[[noreturn]] void refuse_child(const wbcpu_launch *l);
 void run_children(children *all);         /* when the grid has ended */
 
 /* cluster.cpp */

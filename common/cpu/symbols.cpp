@@ -97,16 +97,16 @@ const char *function_at(const void *start)
 
 /* --- the next launch ---------------------------------------------------------------- */
 
-static thread_local wbcpu_next_launch next = {nullptr, 1};
+static thread_local next_launch next = {nullptr, 1};
 
 extern "C" void wbcpu_name_next_launch(const void *kernel, int cluster)
 {
     next = {
         function_at(kernel), (uint8_t)(cluster < 1 ? 1 : cluster > 255 ? 255 : cluster)};
 }
-extern "C" wbcpu_next_launch wbcpu_take_next_launch()
+next_launch take_next_launch()
 {
-    wbcpu_next_launch now = next;
+    next_launch now = next;
     next = {nullptr, 1};
     return now;
 }

@@ -17,5 +17,12 @@ std::string demangled(const char *symbol);
 std::string function_name(const char *symbol);
 /* The function of the program that starts there; NULL: none, or no symbol table */
 const char *function_at(const void *start);
+
+/* What wbcpu_name_next_launch said, once. */
+struct next_launch {
+    const char *name; /* NULL: as the source of the launch calls it */
+    uint8_t cluster;
+};
+next_launch take_next_launch();
 }  // namespace wbcpu
 #endif

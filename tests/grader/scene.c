@@ -137,6 +137,14 @@ void expect_fail(struct scene *s, const char *words)
     expect_fail_with(s, FAILED, words);
 }
 
+void know(struct scene *s, struct cause cause)
+{
+    struct causes *c = s->d.set[0].causes = xalloc(sizeof *c);
+    c->of = &s->d.view[0];
+    c->all = xalloc(sizeof cause);
+    c->all[c->count++] = cause;
+}
+
 void every_call(struct scene *s)
 {
     for (uint32_t n = 1; n < CALLS; n++)

@@ -5,6 +5,7 @@
 // changes them, and says what the grader must report.
 #pragma once
 #include "../../grader/cases.h"
+#include "../../grader/causes.h"
 #include "../../grader/data.h"
 #include "../../grader/judge.h"
 
@@ -36,6 +37,9 @@ struct result *add_result(struct scene *s, uint32_t which, int set);
 
 // Adds correct results of every call. The variants of A have the values of A.
 void add_all(struct scene *s);
+
+// Lets the reference know this mistake of the output.
+void know(struct scene *s, struct cause cause);
 
 // Makes all calls on data A return what the first one did: wrong, but reproducible.
 void every_call(struct scene *s);

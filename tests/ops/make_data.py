@@ -30,7 +30,7 @@ try:
         want, _ = dump.expected(ops, case, call)
         want = {name: (np.float64(y), *rest) for name, (y, *rest) in want.items()}
         dump.write_inputs(args.out, case, call, args.seed, "a")
-        dump.write_wants(args.out, case, want, [], "a")
+        dump.write_wants(args.out, case, want, "a")
 except wb.Broken as error:
     sys.exit(f"make_data: {error}")
 with open(os.path.join(args.out, "names"), "w", encoding="utf-8") as names:

@@ -84,7 +84,7 @@ variants() {
     rm -rf "$TMP/out" && dump --cases "$TMP/cases" && ls "$TMP/out" && "$PYTHON" -c "
 import json, safetensors as s
 for case in 'a', 'b@1', 'b@2', 'b@3', 'b@4':
-    with s.safe_open(f'$TMP/out/{case}.b.in.safetensors', 'np') as f:
+    with s.safe_open(f'$TMP/out/{case}.a.in.safetensors', 'np') as f:
         call = json.loads(f.metadata()['call'])
         null = {a['name']: a['null'] for a in call['args']}
         print(case, call['dtype'], 'w is NULL' * null['w'], 'x is NULL' * null['x'],

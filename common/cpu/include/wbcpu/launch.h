@@ -20,26 +20,39 @@
 struct wbcpu_launch {
     void (*run_threads)(const void *kernel, wbcpu_worker *worker);
     const void *kernel;
+    /* A copy of the kernel for a launch that waits. NULL: its bytes are enough. */
+    void *(*copy)(const void *kernel);
+    void (*destroy)(void *copy);
+    size_t kernel_bytes;
     dim3 grid, block;
     size_t shared_bytes;
     cudaStream_t stream;
     const char *name, *file;
     int line;
     bool overlaps;   /* in check mode: launched by launch_pdl */
+    bool in_lab;     /* where the host launches all kernels */
     uint8_t cluster; /* blocks of a cluster */
 };
+namespace wbcpu
+{
+struct config;
+}
 
 extern "C" {
-void wbcpu_run_launch(const wbcpu_launch *launch);
+/* Takes what the kernel is called and how it is launched; the rest of *launch stays. */
+void wbcpu_describe_launch(
+    wbcpu_launch *launch, const char *file, int line, const char *name,
+    const wbcpu::config *how);
+/* Runs the launch, or keeps a copy of it until it can run. Ends the program if an argument
+ * points to host memory, or if a lab's kernel launches a kernel. */
+void wbcpu_launch_kernel(
+    wbcpu_launch *launch, const void *const *pointers, int pointer_count);
 /* The running thread of this worker has exited the kernel. Makes the next thread current
  * and returns true on this stack, or false if no block is left. */
 bool wbcpu_next_thread(wbcpu_worker *worker);
 
 /* The launch fails: its blocks have more threads than the kernel's __launch_bounds__. */
 void wbcpu_refuse_launch(unsigned most_threads);
-/* Ends the program if an argument of the launch points to host memory. */
-void wbcpu_check_arguments(
-    const wbcpu_launch *launch, const void *const *pointers, int count);
 
 /* Work on a capturing stream is recorded for cudaGraphLaunch instead of run; work that a
  * kernel enqueues, for the end of its grid. In check mode all work is: it waits in the
@@ -48,10 +61,6 @@ bool wbcpu_defers(cudaStream_t stream);
 void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *work), void (*destroy)(void *work),
     void *work);
-/* In device code and in check mode, before a launch is recorded: false if it is invalid. */
-bool wbcpu_accept_launch(wbcpu_launch *launch);
-/* Ends the program: a lab's kernel launches a kernel. */
-[[noreturn]] void wbcpu_refuse_child(const wbcpu_launch *launch);
 }
 
 /* A kernel with __launch_bounds__(n) begins with  if (wbcpu_too_many(n)) return; */
@@ -77,14 +86,7 @@ template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
 
 /* launch_pdl and launch_cluster say what they launch next: a kernel, in clusters of so many
  * blocks. */
-struct wbcpu_next_launch {
-    const char *name; /* NULL: as the source of the launch calls it */
-    uint8_t cluster;
-};
-extern "C" {
-void wbcpu_name_next_launch(const void *kernel, int cluster);
-wbcpu_next_launch wbcpu_take_next_launch();
-}
+extern "C" void wbcpu_name_next_launch(const void *kernel, int cluster);
 
 /* Programmatic dependent launch, which only check mode looks at. */
 #ifdef WBCPU_CHECKED
@@ -150,34 +152,34 @@ template <class T> const void *data_pointer(const T &argument)
         return nullptr;
 }
 
+template <class Kernel> void *copy_kernel(const void *kernel)
+{
+    return new Kernel(*static_cast<const Kernel *>(kernel));
+}
+template <class Kernel> void delete_kernel(void *copy)
+{
+    delete static_cast<Kernel *>(copy);
+}
+
 template <class Call> struct launcher {
     wbcpu_launch start;
     Call call;
 
-    template <class... Args> void operator()(Args... args) const
+    template <class... Args> void operator()(Args... args)
     {
         const void *const pointers[] = {data_pointer(args)..., nullptr};
-        wbcpu_check_arguments(&start, pointers, (int)sizeof...(args));
         auto kernel = [call = call, args...]() mutable { call(args...); };
         using Kernel = decltype(kernel);
-        wbcpu_launch l = start;
-        l.run_threads = run_threads<Kernel>;
-#ifdef WBCPU_RED_ZONES
-        if (wbcpu_self) wbcpu_refuse_child(&l);
-#endif
-#ifdef WBCPU_CHECKED
-        if (!wbcpu_accept_launch(&l)) return;
-#else
-        if (wbcpu_self && !wbcpu_accept_launch(&l)) return;
-#endif
-        if (wbcpu_record(l.stream, [l, kernel]() mutable {
-                l.kernel = &kernel;
-                l.stream = cudaStreamPerThread; /* not a capturing one */
-                wbcpu_run_launch(&l);
-            }))
-            return;
-        l.kernel = &kernel;
-        wbcpu_run_launch(&l);
+        start.run_threads = run_threads<Kernel>;
+        start.kernel = &kernel;
+        start.kernel_bytes = sizeof kernel;
+        if constexpr (
+            !std::is_trivially_copyable_v<Kernel> ||
+            alignof(Kernel) > alignof(max_align_t)) {
+            start.copy = copy_kernel<Kernel>;
+            start.destroy = delete_kernel<Kernel>;
+        }
+        wbcpu_launch_kernel(&start, pointers, (int)sizeof...(args));
     }
 };
 
@@ -185,12 +187,12 @@ template <class Call>
 launcher<Call>
 launch(const char *file, int line, const char *name, const config &c, Call call)
 {
-    wbcpu_next_launch next = wbcpu_take_next_launch();
-    if (next.name) name = next.name;
-    return {
-        {nullptr, nullptr, c.grid, c.block, c.shared_bytes, c.stream, name, file, line,
-         false, next.cluster},
-        call};
+    launcher<Call> made = {{}, call};
+#ifdef WBCPU_RED_ZONES
+    made.start.in_lab = true;
+#endif
+    wbcpu_describe_launch(&made.start, file, line, name, &c);
+    return made;
 }
 }  // namespace wbcpu
 
