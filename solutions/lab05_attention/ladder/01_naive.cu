@@ -7,7 +7,7 @@
  * operands: the caches help, but the arithmetic units wait.
  */
 // fails: online_max,lean,back_lean,tiles,one_pass,tensor_rows,tensor_tiles
-// fails: tensor_heads,tensor_scores,tensor_values,back_tiles,back_f16
+// fails: tensor_heads,tensor_scores,tensor_values,back_tiles,back_q_tiles,back_f16
 #include "contract.cuh"
 
 constexpr int THREADS = 128;  // of a block
