@@ -60,7 +60,7 @@ static __global__ void weighted_sum_kernel(const float *p, forward_call<E> c)
     // sees. Its row of p is (b,h,t). About 6 lines.
 }
 
-/* --- 05.2: `-k online_lse`, `-k lean` and `-k tiles` grade steps 1, 2 and 3 --------- */
+/* --- 05.2: `-k online_max`, `online_lse`, `lean` and `tiles` grade steps 1 to 4 ----- */
 
 constexpr bool ONLINE = false;  // TODO(05.2, step 1): true
 constexpr int BM = 64;          // queries of a block, a thread each
@@ -69,7 +69,7 @@ constexpr int MAX_D = 256;
 
 /* A block takes BM queries of a head and loops over the keys, a tile at a time. m, l and
  * o are those of the guide, "Online". A thread without a query (t >= T) sees no key, but
- * does not return before the loop: from step 3 on, all threads load each tile. */
+ * does not return before the loop: from step 4 on, all threads load each tile. */
 template <typename E> static __global__ void online_kernel(forward_call<E> c)
 {
     sizes z = c.z;
@@ -81,19 +81,22 @@ template <typename E> static __global__ void online_kernel(forward_call<E> c)
     int end = z.S - z.T + min(t0 + BM, z.T);  // the block needs the keys before `end`
     float m = -FLT_MAX, l = 0.0f, o[MAX_D] = {};
     for (int j0 = 0; j0 < end; j0 += BN) {  // a tile: the keys j0, j0 + 1, ...
-        // TODO(05.2, step 3): all threads of the block copy the tile's keys and values
-        // to shared memory as floats, with zeros from key S on; steps 1 and 2 read them
+        float new_m = m;  // m'
+        // TODO(05.2, step 4): all threads of the block copy the tile's keys and values
+        // to shared memory as floats, with zeros from key S on; steps 1 to 3 read them
         // there. A barrier before the copy, and one after it. About 12 lines.
         // TODO(05.2, step 1): s[BN], the scores; -INFINITY for the keys after `last`,
-        // which are not read. m' is the maximum of m and s; r = exp(m - m'), and then m
-        // becomes m'; each s[j] becomes p = exp(s[j] - m'); l becomes r l plus the sum
-        // of p. About 18 lines.
-        // TODO(05.2, step 2): o[d] becomes r o[d] plus the sum of p v[j][d] over the
+        // which are not read. new_m is the maximum of m and s. About 10 lines.
+        // TODO(05.2, step 2): r = exp(m - new_m). Each s[j] becomes p = exp(s[j] - new_m),
+        // and l becomes r l plus the sum of p. About 5 lines.
+        m = new_m;
+        // TODO(05.2, step 3): o[d] becomes r o[d] plus the sum of p v[j][d] over the
         // keys up to `last`. About 5 lines.
     }
     if (t >= z.T) return;
-    // TODO(05.2, step 1): lse[b,h,t] = m + log l, unless lse is NULL. 1 line.
-    // TODO(05.2, step 2): out[b,t,h,d] = o[d] / l. 2 lines.
+    // TODO(05.2, step 1): lse[b,h,t] = m, unless lse is NULL. 1 line.
+    // TODO(05.2, step 2): add log l to it.
+    // TODO(05.2, step 3): out[b,t,h,d] = o[d] / l. 2 lines.
 }
 
 /* --- launchers ---------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* attention_backward.cu - lab 05, parts 05.5 and 05.8: attention backward in float.
+/* attention_backward.cu - lab 05, parts 05.5 and 05.7: attention backward in float.
  * attention.h is the specification; contract.cuh has the launchers that call `backward`.
  */
 #include "contract.cuh"
@@ -8,7 +8,8 @@
 //>  * with delta = dout . out, and the factor scale. `./grade lab05 -k back_dv` grades steps
 //>  * 1 and 2, `-k back_dq` steps 1 and 3, `-k back` all four.
 //>  *
-//>  * 05.8: the same without p and ds in memory. The guide, "Structure", lists the steps. */
+//>  * 05.7: the same without p and ds in memory. The guide, "Backward without scores in
+//>  * memory", lists the steps. */
 //> constexpr int THREADS = 128;  // of a block
 //>
 //> static unsigned blocks_for(size_t threads)

@@ -12,10 +12,10 @@
 //>
 //> using namespace nvcuda;
 //>
-//> /* 05.6 in four steps: the kernel of part 05.2, whose two GEMMs move to tensor cores, one
-//>  * in step 3 and one in step 4. The guide, "On tensor cores", shows the calls. All values
+//> /* 05.6 in five steps: the kernel of part 05.2, whose two GEMMs move to tensor cores, one
+//>  * in step 3 and one in step 5. The guide, "On tensor cores", shows the calls. All values
 //>  * must be right after each step: grade it with `-k f16`, then with `-k 05.6`. The cases
-//>  * `tensor_scores` and `tensor_values` tell whether steps 3 and 4 use tensor cores. */
+//>  * `tensor_scores` and `tensor_values` tell whether steps 3 and 5 use tensor cores. */
 //> constexpr int BM = 64;  // queries of a block, a thread each; a warp has 32
 //> constexpr int BN = 16;  // keys of a tile
 //> constexpr int MAX_D = 256;
@@ -47,9 +47,12 @@
 //>     // a time, and stores it to tile.s. The scores of a thread are now scale times row
 //>     // threadIdx.x of tile.s. About 14 lines.
 //>
-//>     // TODO(05.6, step 4): each thread stores its row of p, as E, to tile.p. Then, for 16
-//>     // channels at a time, each warp computes P V of its 32 queries and stores it to tile.s,
-//>     // and o[d] of each thread becomes r o[d] plus its element of tile.s. About 17 lines.
+//>     // TODO(05.6, step 4): each thread stores its row of p, as E, to tile.p, with zeros for
+//>     // the keys that its query does not see. p V reads p there. About 4 lines.
+//>
+//>     // TODO(05.6, step 5): for 16 channels at a time, each warp computes P V of its 32
+//>     // queries and stores it to tile.s; o[d] of each thread becomes r o[d] plus its element
+//>     // of tile.s. About 13 lines.
 //> }
 //>
 //> template <typename E> static size_t forward_workspace(sizes z)

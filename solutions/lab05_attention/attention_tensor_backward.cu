@@ -6,12 +6,12 @@
 #include "tiles.cuh"
 
 // BEGIN SOLUTION 05.7 (about 330 lines)
-//> /* TODO(05.7): copy the kernels and the launcher of part 05.5, and what they need, from
-//>  * attention_backward.cu. Put (float) before each E that they read, and E(...) around each
-//>  * value that they write to dq, dk or dv. p and ds stay float. No new lines.
+//> /* TODO(05.7, step 6): copy the kernels and the launcher, and what they need, from
+//>  * attention_backward.cu as it is after step 5. Put (float) before each E that they read,
+//>  * and E(...) around each value that they write to dq, dk or dv. No new lines.
 //>  *
 //>  * Tensor cores earn no points here. Once the part passes, you can move the GEMMs to them
-//>  * as in part 05.6; the second hint of 05.7 says how. */
+//>  * as in part 05.6; the last hint of 05.7 says how. */
 //> template <typename E> static size_t backward_workspace(sizes z)
 //> {
 //>     (void)z;

@@ -7,9 +7,36 @@
 #include "sample.cuh"
 
 // BEGIN SOLUTION 07.5 (about 25 lines)
-//> /* TODO(07.5): three functions: z of entry i, about 6 lines; the largest of the keys of a
-//>  * block's threads, returned to all of them, about 10 lines; the largest key of a row,
-//>  * about 6 lines. */
+//> /* 07.5 in three steps. The cases `best_warp`, `best` and `best_penalty` grade them one by
+//>  * one. */
+//>
+//> /* Step 3: z of entry i. */
+//> static __device__ float z_of(const rules &a, const row &r, int i)
+//> {
+//>     float z = r.logits[i];
+//>     // TODO(07.5, step 3): the soft cap, then the repetition penalty. About 6 lines.
+//>     // TODO(07.6, step 1): z times a.per_temperature, which is 1 at temperature 0. 1 line.
+//>     return z;
+//> }
+//>
+//> /* Steps 1 and 2: the largest of the keys of a block's threads, returned to all of them. */
+//> static __device__ u64 largest(u64 key)
+//> {
+//>     // TODO(07.5, step 1): the largest key of the warp. About 3 lines.
+//>     // TODO(07.5, step 2): each warp writes its largest key to shared memory, and every
+//>     // thread takes the largest of them. A barrier after the writes, and one before them:
+//>     // the function is called again. About 7 lines.
+//>     return key;
+//> }
+//>
+//> /* Step 1: the largest key of a row. */
+//> static __device__ u64 largest_of_row(const rules &a, const row &r)
+//> {
+//>     u64 best = 0;
+//>     // TODO(07.5, step 1): the largest key_of(z_of(a, r, i), i) of the thread's entries
+//>     // i = threadIdx.x, threadIdx.x + THREADS, ... About 3 lines.
+//>     return largest(best);
+//> }
 #include "sample_once.cuh"
 #include "sample_parts.cuh"  // kernels that reduce a long row to its few candidates
 // END SOLUTION
@@ -26,25 +53,43 @@
 //>     return 0.0f;
 //> }
 //>
-//> /* Step 2: the least key that top_k keeps, the same in every thread of the block. */
+//> /* What an entry adds in the search below: 1 for top_k, or its weight for top_p, where
+//>  * max_z is the largest z of the row. */
+//> static __device__ u64 amount(float z, const float *max_z)
+//> {
+//>     if (!max_z) return 1;
+//>     // TODO(07.6, step 3): 2^40 exp(z - *max_z). A sum of floats would depend on the order;
+//>     // one of integers does not. About 2 lines.
+//>     return 0;
+//> }
+//>
+//> /* Step 2: the largest key such that the row's keys from it on, but not below `low`, add
+//>  * up to `target` or more. The same in every thread of the block. */
+//> static __device__ u64
+//> search(const rules &a, const row &r, u64 low, u64 target, const float *max_z)
+//> {
+//>     // TODO(07.6, step 2): build the key from its highest bit down: set a bit if the amounts
+//>     // of all keys that are >= `low` and >= the key then add up to `target` or more. Each
+//>     // thread adds up its own entries, and adds the sum to a counter of the block. With a
+//>     // counter per bit, all cleared before the loop, one barrier per bit is enough. Stop
+//>     // when the sum is exactly `target`. About 14 lines.
+//>     return low;
+//> }
+//>
+//> /* The least key that top_k keeps */
 //> static __device__ u64 lowest_of_top_k(const rules &a, const row &r)
 //> {
-//>     // TODO(07.6, step 2): 0 if a.top_k keeps all. Else build the key from its highest bit
-//>     // down: set a bit if at least top_k keys of the row are then >= the key. Each thread
-//>     // counts such keys among its entries and adds the count to a counter of the block.
-//>     // With a counter per bit, all cleared before the loop, one barrier per bit is enough.
-//>     // Stop when exactly top_k keys are >= the key. About 14 lines.
-//>     return 0;
+//>     if (a.top_k == 0 || a.top_k >= a.V) return 0;
+//>     return search(a, r, 0, a.top_k, NULL);
 //> }
 //>
 //> /* Step 3: the least key that top_p keeps of the keys from `low` on. */
 //> static __device__ u64 lowest_of_top_p(const rules &a, const row &r, u64 low)
 //> {
-//>     // TODO(07.6, step 3): `low` if a.top_p is 1. Else search as in step 2, among the keys
-//>     // from `low` on: add up their weights exp(z - max) instead of counting them, and
-//>     // compare with top_p times the sum of all these weights instead of top_k. A sum of
-//>     // floats depends on the order, so let the weights be integers: 2^40 exp(z - max).
-//>     // About 18 lines.
+//>     if (a.top_p == 1.0f) return low;
+//>     float max_z = value_of(largest_of_row(a, r));
+//>     // TODO(07.6, step 3): the sum of the amounts of all keys from `low` on. The target of
+//>     // the search is top_p times this sum, rounded up. About 9 lines.
 //>     return low;
 //> }
 // END SOLUTION
@@ -61,7 +106,7 @@ static __global__ void __launch_bounds__(THREADS)
     // BEGIN SOLUTION 07.5 (about 30 lines; 10 in a first version)
     //> row r = row_of(x, b, a.V);
     //> u64 best = 0, low = lowest_of_top_p(a, r, lowest_of_top_k(a, r));
-    //> // TODO(07.5): the best key of the row. 1 line.
+    //> // TODO(07.5, step 1): the largest key of the row. 1 line.
     //> // TODO(07.6, step 1): if a.temperature > 0, the best of z + g among the entries
     //> // whose key, without the noise, is `low` or more. About 8 lines.
     __shared__ u64 keys[LIST_SIZE];
@@ -129,7 +174,7 @@ wb_status sample_f32(
     // END SOLUTION
     // BEGIN SOLUTION 07.5 (about 12 lines; 2 in a first version)
     //> (void)&a, (void)&x, (void)stream, (void)sample_kernel;
-    //> return WB_TODO;  // TODO(07.5): launch sample_kernel, a block per row. 2 lines.
+    //> return WB_TODO;  // TODO(07.5, step 1): launch sample_kernel, a block per row. 2 lines.
     bool filtered = temperature > 0.0f && ((top_k > 0 && top_k < V) || top_p < 1.0f);
     bool alone = V <= MAX_SINGLE;
     int once = !alone && filtered && top_k > 0 && top_k <= MAX_K ? once_blocks(B, V) : 0;
