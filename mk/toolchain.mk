@@ -90,6 +90,8 @@ endef
 # The grader's builds have red zones around __shared__ arrays (wbcpu/shared.h) and end at a
 # misaligned access, as a GPU does (common/cpu/alignment.cpp); not those under a sanitizer.
 # DWARF 4: with 5, clang++ warns of checksums when it assembles its own output.
+# -fno-section-anchors: on AArch64, g++ would reach a variable from the address of another,
+# which the red zones move away.
 LAB_TRAPS   := -DWBCPU_RED_ZONES -fsanitize=alignment -fno-sanitize-recover=alignment
 # Warnings for learners, once: check mode compiles the same sources. Half-written code has
 # unused variables, and threadIdx.x < n compares unsigned with int.
@@ -99,7 +101,7 @@ LAB_OPT     := $(if $(filter file,$(origin OPT)),-O1,$(OPT))
 LAB_COMPILE := $(CXX) $(filter-out $(OPT),$(CPU_FLAGS)) \
                $(if $(filter 1,$(CHECK)),$(CHECK_FLAGS),$(LAB_OPT)) $(if $(SANITIZE),,$(LAB_TRAPS)) \
                $(if $(filter 1,$(CHECK)),,$(LAB_WARNINGS)) \
-               -fno-verbose-asm $(if $(findstring clang,$(CXX)),-gdwarf-4)
+               -fno-verbose-asm $(if $(findstring clang,$(CXX)),-gdwarf-4,-fno-section-anchors)
 LAB_READS   :=
 # What every source begins with, compiled once: parsing it takes a tenth of a compilation.
 # g++ says nothing when it cannot use the .gch; then it reads the header.

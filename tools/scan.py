@@ -264,12 +264,12 @@ def breaches(objects, grader, allowed, backend, checked=False):
 
 QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*(?:"|\\?$)', re.MULTILINE)
 SWITCH = re.compile(r"^[ \t]+\.(text|data|bss|section)\b(.*)$", re.MULTILINE)
-ASM = re.compile(r"^[ \t]*#APP$", re.MULTILINE)
+ASM = re.compile(r"^[ \t]*(?:#|//)APP$", re.MULTILINE)  # clang++ on AArch64: //APP
 FATBIN = re.compile(r'^#APP\n\s*\.section \.nv_fatbin, "a"\n\.align 8\nfatbinData:\n'
                     r"(?:\.quad [0-9a-fx, ]+\n)+\s*\.text\s*^#NO_APP$", re.MULTILINE)
 # Directives that compilers write among instructions, and elsewhere.
-AMONG_CODE = r"loc|cfi_\w+|p2align|align|balign|type|size|globl?|weak|hidden|internal" \
-             r"|protected|local|file|ident|set|comm|arch|tune|cpu|variant_pcs|addrsig\w*|lcomm"
+AMONG_CODE = r"loc|cfi_\w+|p2align|align|balign|type|size|globl?|global|weak|hidden" \
+             r"|internal|protected|local|file|ident|set|comm|arch|tune|cpu|variant_pcs|addrsig\w*|lcomm"
 ANYWHERE = AMONG_CODE + r"|byte|2byte|4byte|8byte|value|short|hword|long|word|int|xword|quad|octa" \
            r"|uleb128|sleb128|string|ascii|asciz|zero|skip|space|float|double"
 STRANGE = {

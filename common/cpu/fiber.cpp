@@ -36,7 +36,9 @@ static size_t stack_bytes()
     long n = kb ? strtol(kb, nullptr, 10) : 64;
     if (n < 16 || n > 65536)
         refuse("WB_STACK_KB=%s: use a stack size from 16 to 65536 KB", kb);
-    return (size_t)n * 1024;
+    /* One page is the guard page; some Arm kernels have pages of 16 or 64 KB. */
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)n * 1024;
+    return bytes < 4 * page ? 4 * page : (bytes + page - 1) / page * page;
 }
 
 worker *new_worker()

@@ -93,11 +93,12 @@ cat >"$TMP/poison.cpp" <<'END'
 #include "wbcpu.h"
 __attribute__((constructor)) static void poison() { wbcpu_poison_shared(0x7FFB, 0x7FF7); }
 END
+anchors=$(case ${CXX:-g++} in *clang*) ;; *) echo -fno-section-anchors ;; esac)
 with_red_zones() { # COMPILER NAME: builds tests/cpu/NAME.cu as tools/compiling.py does
     mkdir -p "$TMP/zones" &&
         build/host/translate "tests/cpu/$2.cu" "$TMP/zones" -I common &&
-        $1 $flags -Icommon -O1 -iquote tests/cpu -DWBCPU_RED_ZONES -fsanitize=alignment \
-            -fno-sanitize-recover=alignment -x c++ -S "$TMP/zones/$2.cu.cpp" -o "$TMP/zones/$2.s" &&
+        $1 $flags $anchors -Icommon -O1 -iquote tests/cpu -DWBCPU_RED_ZONES \
+            -fsanitize=alignment -fno-sanitize-recover=alignment -x c++ -S "$TMP/zones/$2.cu.cpp" -o "$TMP/zones/$2.s" &&
         "$PYTHON" tools/red_zones.py "$TMP/zones/$2.s" &&
         [ "$(grep -c 'zero.*2048' "$TMP/zones/$2.s")" -gt 4 ] &&
         $1 $flags "$TMP/poison.cpp" "$TMP/zones/$2.s" -o "$TMP/zones/$2" \

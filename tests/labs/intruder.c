@@ -72,12 +72,15 @@ static long exec_again(void) /* starts a program through an open descriptor */
     return syscall(SYS_execveat, 1000, "", none, none, AT_EMPTY_PATH);
 }
 
+#ifdef __x86_64__
+#define LOADER "/lib64/ld-linux-x86-64.so.2"
+#else
+#define LOADER "/lib/ld-linux-aarch64.so.1"
+#endif
 static long exec_path(void) /* an absolute path: the descriptor does not matter */
 {
     char *none[] = {NULL};
-    const char *loader = "/lib64/ld-linux-x86-64.so.2";
-    if (access(loader, F_OK) != 0) loader = "/lib/ld-linux-aarch64.so.1";
-    return syscall(SYS_execveat, 1000, loader, none, none, AT_EMPTY_PATH);
+    return syscall(SYS_execveat, 1000, LOADER, none, none, AT_EMPTY_PATH);
 }
 
 /* The socket has an abstract name, like the one that CUDA's driver binds. */
@@ -309,7 +312,7 @@ static long process_attack(const char *what, pid_t pid)
         return syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
     if (IS("clone3")) return syscall(435, &flags, sizeof flags);
     if (IS("namespace")) return syscall(SYS_unshare, CLONE_NEWUSER);
-    if (IS("exec")) return execve("/usr/lib64/ld-linux-x86-64.so.2", none, none);
+    if (IS("exec")) return execve("/usr" LOADER, none, none);
     if (IS("exec-again")) return exec_again();
     if (IS("exec-path")) return exec_path();
     if (IS("system")) return system("true") == 0 ? 0 : -1;

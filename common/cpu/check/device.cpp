@@ -10,12 +10,11 @@
 #include "memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace wbcpu::check
 {
 enum : uint8_t { ALLOCATED = 1, WRITTEN = 2 * ALLOCATED, FREED = 4 };
-constexpr size_t page = 4096;
-
 /* Freed bytes whose cells keep their pages: leave_below() may use them again. */
 constexpr size_t most_kept = 4u << 20;
 
@@ -23,6 +22,12 @@ static uint8_t *state;
 static cell *cells;
 static uintptr_t first_offset; /* the first cell is of this offset */
 static size_t kept;
+
+static size_t page_bytes() /* 4, 16 or 64 KB */
+{
+    static const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    return bytes;
+}
 
 static void *reserve(size_t bytes)
 {
@@ -54,7 +59,7 @@ static inline cell *cell_of(uintptr_t offset)
  * cell says does not matter: it has the number of an old launch. */
 void leave_below(uintptr_t address)
 {
-    first_offset = offset_of(address) / page * page;
+    first_offset = offset_of(address) / page_bytes() * page_bytes();
     kept = 0;
 }
 
@@ -73,6 +78,7 @@ void mark_freed(uintptr_t address, size_t bytes)
     uintptr_t offset = offset_of(address);
     memset(state + offset, FREED, bytes);
     /* The pages go back to the system; state 0 there also means: not allocated. */
+    size_t page = page_bytes();
     uintptr_t first = (offset + page - 1) / page * page;
     uintptr_t last = (offset + bytes) / page * page;
     if (last <= first) return;
