@@ -143,8 +143,10 @@ WBCPU_VOTE(__reduce_xor_sync, unsigned, v, 0, ((void)l, r ^ v))
 #undef WBCPU_VOTE
 }  // namespace wbcpu
 
-/* The statements with collectives use two sets in turn: a thread gives to one while others
- * have yet to take from the other. */
-#define WBCPU_WARP_SLOTS static __thread ::wbcpu::warp_slot wbcpu_slots[2 * 4];
+/* Statements with collectives use two sets in turn: a thread gives to one while others have
+ * yet to take from the other. */
+constexpr int wbcpu_warp_slots = 2 * 4;
+extern WBCPU_THREAD_LOCAL wbcpu::warp_slot wbcpu_own_slots[wbcpu_warp_slots];
+#define WBCPU_WARP_SLOTS ::wbcpu::warp_slot *const wbcpu_slots = wbcpu_own_slots;
 
 #endif
