@@ -16,6 +16,7 @@
 WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
 WBCPU_THREAD_LOCAL dim3 blockDim, gridDim;
 WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self;
+WBCPU_THREAD_LOCAL wbcpu::warp_slot wbcpu_own_slots[wbcpu_warp_slots];
 extern "C" {
 __attribute__((aligned(1024)))
 WBCPU_THREAD_LOCAL char wbcpu_dynamic_shared[WBCPU_DYNAMIC_SHARED_MAX] = {};

@@ -8,11 +8,10 @@ __device__ void wait() { __syncthreads(); }
 __device__ float other(float v) { return v + threadIdx.x; }
 __global__ void a(float *x) { if (x[0]) __syncthreads(); x[threadIdx.x] = 1; }
 __global__ void b(float *x) { wait(); x[threadIdx.x] = 1; }
-__global__ void c(float *x, int n) { if (threadIdx.x >= n) return; __syncthreads(); x[0] = 1; }
 __global__ void d(int *x) { while (atomicAdd(x, 0) == 0) x[1]++; }
 __global__ void e(int *x) { for (int i = 0; atomicAdd(x, 0) == 0; i++) x[1]++; }
 __global__ void f(volatile int *x) { x[threadIdx.x] = x[0]; }
-__global__ void g(int *x) { x[threadIdx.x] = __shfl_sync(~0u, x[0], 3); }
+__global__ void g(int *x) { if (x[0]) x[threadIdx.x] = __shfl_sync(~0u, x[0], 3); }
 __global__ void h(int *x) { for (int i = threadIdx.x; i < 4; i++) { __syncthreads(); x[0]++; } }
 __global__ void i(int *x) { for (int i = 0; i < 4; i++) { __syncthreads(); x[i]++; i++; } }
 __global__ void j(int *x) { for (int i = 0; i < x[0]; i++) { __syncthreads(); x[i]++; } }
@@ -21,7 +20,6 @@ __global__ void l(int *x) { for (int i = 0; i < 4; i++) { __syncthreads(); if (x
 __global__ void m(float *x) { x[threadIdx.x] = other(x[0]); }
 __global__ void n(int *x) { SYNC; x[threadIdx.x] = 1; }
 __global__ void o(int *x) { MORE; x[threadIdx.x] = 1; }
-__global__ void p(int *x, int n) { n++; __syncthreads(); x[threadIdx.x] = n; }
 __global__ void q(int *x) { int v = 1, *p = &v; __syncthreads(); x[0] = *p; }
 __global__ void r(int *x) { int v[2] = {1, 2}, *p = v; __syncthreads(); x[0] = *p; }
 __global__ void s(int *x) { int v[2] = {1, 2}; __syncthreads(); x[0] = v[0]; }
@@ -70,7 +68,16 @@ __global__ void cl(int *x) { x[0] = UNKNOWN; }
 __global__ void da(int *x) { for (int i = 0, k = 3; i < k; i++) { __syncthreads(); x[i]++; } }
 __global__ void db(int *x, int n) { for (int i = 0; i < n--; i++) { __syncthreads(); x[i]++; } }
 __global__ void dc(int *x, int n) { if (n == 0) return; int q = 7 / n; x[threadIdx.x] = q; }
-__global__ void dd(int *x) { __syncthreads(); if (x[0]) return; __syncthreads(); x[1] = 1; }
+// Collectives that some threads do not reach, or that need what comes before them
+__global__ void ga(int *x) { int v = x[0] && __shfl_sync(~0u, x[1], 3); x[v] = 1; }
+__global__ void gb(int *x) { int v = x[0] ? 1 : __shfl_sync(~0u, x[1], 3); x[v] = 1; }
+__global__ void gc(int *x) { int v = x[0]; v++, v += __shfl_sync(~0u, v, 3); x[v] = 1; }
+__global__ void gd(int *x) { int v = x[0], w = __shfl_sync(~0u, v, 3); x[v] = w; }
+__global__ void gi(int *x) { int v = x[0]; int w = v++, u = __shfl_sync(~0u, v, 3); x[w] = u; }
+__global__ void ge(int *x) { { int v = x[0]; v += __shfl_sync(~0u, v, 3); x[v] = 1; } }
+__global__ void gf(int *x) { x[0] = __shfl_sync(~0u, __shfl_sync(~0u, x[1], 3), 2); }
+__global__ void gg(int *x) { for (int i = 0; i < __shfl_sync(~0u, 3, 3); i++) x[i]++; }
+__global__ void gh(int *x) { int v[2] = {1, x[0]}; x[0] += __shfl_sync(~0u, v[1], 3); x[1] = v[0]; }
 // CUDA's classes, because an operator may be the source's own
 __global__ void ea(float4 *x) { float4 v = x[0]; x[1] = v; }
 __device__ float4 operator+(float4 a, float4 b) { return __syncthreads(), a; }

@@ -229,7 +229,7 @@ count_blocks() {
     build/host/translate "$1" "$TMP/t" &&
         grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
 }
-check_says "threads as loops" "10" count_blocks tests/cpu/whole_blocks.cu
+check_says "threads as loops" "14" count_blocks tests/cpu/whole_blocks.cu
 check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
 build "${CXX:-g++}" tests/cpu/wrong/run_crash.cu "$TMP/run" -O2 >"$TMP/.out" 2>&1
 check_fails "a crash in such a kernel names 16 threads" \

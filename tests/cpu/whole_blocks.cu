@@ -137,6 +137,104 @@ __global__ void bins(float *y, const float *x, int n)
     if (threadIdx.x < 64) atomicAdd(&all[threadIdx.x], mine[threadIdx.x]);
     if (threadIdx.x == 0) atomicMax(all + 64, lowest);
 }
+// Shuffles and votes where all threads come by
+__global__ void shuffled(float *y, const float *x, int n)
+{
+    int t = threadIdx.x, lane = t & 31, i = blockIdx.x * blockDim.x + t;
+    const unsigned all = 0xffffffffu, half = lane < 16 ? 0xffffu : 0xffff0000u;
+    float v = x[i], sum = v;
+    double wide = v * 3;
+    unsigned char byte = t * 7;
+    for (int o = 16; o > 0; o >>= 1)
+        sum += __shfl_xor_sync(all, sum, o);
+    for (int o = 1; o < 32; o *= 2) {
+        float before = __shfl_up_sync(all, v, o);
+        if (lane >= o) v += before;
+    }
+    wide += __shfl_down_sync(all, wide, 3, 8) - __shfl_xor_sync(all, wide, 5, 4);
+    byte += __shfl_sync(all, byte, lane * 3 + 1);
+    float part = __shfl_sync(half, v, lane + 5), other = __shfl_sync(all, sum, 7);
+    unsigned votes = __ballot_sync(half, byte > 100) + __any_sync(all, byte == 9);
+    if (__all_sync(all, v > -50.0f)) votes += 9;
+    votes += __reduce_add_sync(all, lane & 3);
+    votes ^= __reduce_xor_sync(half, byte) + __popc(__ballot_sync(all, lane & 2));
+    __syncwarp();
+    y[i] = v + sum + wide + byte + part + other + (votes & 1023);
+}
+// Threads that exit before a barrier, in a loop, between shuffles
+__global__ void exits_early(float *y, const float *x, int n)
+{
+    __shared__ float s[1024];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = x[i];
+    if (t % 7 == 3) return;
+    __syncthreads();
+    y += i;
+    for (int d = 1; d < 4; d++) {
+        float v = s[(t + d) % blockDim.x];
+        *y += v + __shfl_down_sync(0xffffffffu, v, d);
+        if (t % 16 == d) return;
+    }
+    for (int k = t; k < 300; k += blockDim.x)
+        *y += x[k];
+    *y += __ballot_sync(0xffffffffu, t & 1) & 255;
+}
+// Loops in which threads take turns, and such that look alike
+__shared__ int count_of_strides;
+__global__ void strides(float *y, const float *x, int n)
+{
+    const int t = threadIdx.x, all = blockDim.x * gridDim.x,
+              first = blockIdx.x * blockDim.x;
+    int twice = 2 * t, uses = 0, warp = t / 32, lane = t % 32;
+    float sum = 0, *own = y + first;
+    if (t == 0) count_of_strides = 0;
+    __syncthreads();
+    for (int i = first + t; i < n - 3; i += all)
+        y[i] += x[i] * 2 + (i > 5 ? x[i - 5] : 0);
+    for (size_t i = threadIdx.x; i <= 77; i += blockDim.x) {
+        sum += x[i];
+        uses++;
+    }
+    for (unsigned i = t; i < 500u; i += blockDim.x)
+        sum += x[i - (i > 3 ? 3 : 0)];
+    for (int i = twice; i < n / 8; i += 2 * blockDim.x)
+        sum -= x[i];
+    for (long i = lane + 64; i < 200; i += 32) {
+        for (int k = 0; k < 3; k++)
+            sum += x[i + k] * warp;
+        atomicAdd(&count_of_strides, 1);
+    }
+    for (int i = t - 20; i < (int)blockDim.x; i += 16)
+        if (i >= 0 && x[i] > 0) sum += i;
+    __syncthreads();
+    for (int k = 0; k < 3; k++) {
+        for (int i = t; i < 40 * k; i += blockDim.x)
+            uses += i;
+        __syncthreads();
+    }
+    own[t] += sum + uses + count_of_strides;
+}
+// A row sum as in textbooks, with parameters that all threads change
+__global__ void normalized(float *y, const float *x, int n)
+{
+    const int columns = 64, lane = threadIdx.x % 32, rows = blockDim.x / 32;
+    int row = blockIdx.x * rows + threadIdx.x / 32;
+    if (row * columns >= n) return;
+    x += row * columns, y += row * columns;
+    float most = -INFINITY, sum = 0;
+    for (int c = lane; c < columns; c += 32)
+        most = fmaxf(most, x[c]);
+    for (int o = warpSize / 2; o > 0; o /= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, o));
+    for (int c = lane; c < columns; c += 32)
+        sum += y[c] = x[c] - most;
+    for (int o = warpSize / 2; o > 0; o /= 2) {
+        float t = __shfl_xor_sync(0xffffffffu, sum, o);
+        sum += t;
+    }
+    for (int c = lane; c < columns; c += 32)
+        y[c] /= sum;
+}
 // Names from outside have plain types, or the kernel runs with a stack per thread.
 struct converts {
     int v;
@@ -236,6 +334,10 @@ int main()
         same("variables from barrier to barrier", kept, 2, threads);
         same("assignments", assigned, 2, threads);
         same("memory that changes", changing, 1, threads);
+        same("shuffles and votes", shuffled, 2, threads);
+        same("threads that exit before a barrier", exits_early, 2, threads);
+        same("loops in which threads take turns", strides, 2, threads);
+        if (threads % 32 == 0) same("rows of a warp", normalized, 2, threads);
         if (threads >= 64) same("a histogram", bins, 3, threads);
     }
     class_of_source();

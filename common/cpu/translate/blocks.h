@@ -1,20 +1,22 @@
 /* blocks.h - kernels whose threads can run as loops: the part of CUDA C++ that is understood.
  *
  * A kernel is parsed with the grammar below and the scopes of its names. Whatever is not in
- * it (references, lambdas, classes, volatile, shuffles, goto, switch, strings, macros other
- * than numbers, calls of the source's own functions, ...) leaves the kernel as it is.
+ * it (references, lambdas, classes, volatile, goto, switch, strings, macros other than
+ * numbers, calls of the source's own functions, ...) leaves the kernel as it is.
  *
  *     kernel       template <...>  __global__ void name(type *name, ...) { item... }
- *     item         statement | declaration | shared | __syncthreads();
- *                  | for (type i = v; v; v) { item... }    with a barrier in it
+ *     item         statement | declaration | shared | __syncthreads(); | __syncwarp();
+ *                  | for (type i = v; v; v) { item... }    with one that waits in it
  *     statement    { } ; if for while do break continue return, declaration, value
  *     declaration  type *name[n] = value or { }, ...
  *     shared       __shared__ or extern __shared__ type name[n], ...
- *     value        operators, casts, indices, members, mathematical functions, atomics
+ *     value        operators, casts, indices, members, mathematical functions, atomics;
+ *                  in an item that is a value, a declaration or the head of an `if`, where
+ *                  all threads come by: shuffles, votes, warp reductions
  *     type         words and templates' types: a closed list; no class of the source
  *
- * Three rules make the loops right. A thread never waits for another one: the grammar has
- * no function that waits, and the result of an atomic function in a loop must be unused.
+ * Three rules make the loops right. A thread never waits for another one, but at items that
+ * all threads pass: and the result of an atomic function in a loop must be unused.
  * Nothing points to a thread's own variable: & takes the address of memory alone, and an
  * array is used with all its indices. So each assignment names what it changes.
  * Names from outside of the kernel have plain types, which the C++ compiler checks
@@ -31,6 +33,8 @@ enum {
     MAX_GLOBALS = 40,
     MAX_ITEMS = 160,
     MAX_PHASES = 62,
+    MAX_CALLS = 40,
+    MAX_SLOTS = 4, /* calls in one statement */
     MAX_DEPTH = 60 /* of values in values, statements in statements */
 };
 
@@ -44,22 +48,43 @@ enum effects {
     RETURNS = 32
 };
 
+/* How a value differs between the 16 threads of a row */
+enum shape {
+    ANY,
+    EQUAL,
+    EQUAL_16S,  /* equal, and a multiple of 16 */
+    NEIGHBOURS, /* v, v + 1, v + 2, ... */
+    ROW         /* neighbours, and v is a multiple of 16 */
+};
+
 enum item_kind {
     CODE,        /* a statement without a barrier */
     DECLARATION, /* of variables of each thread */
+    ARGUMENTS,   /* of the warp collectives in the next item, which takes the results */
     FOR_BLOCK,   /* of __shared__ arrays, or of variables that are equal in all threads */
     BARRIER,
     LOOP,     /* for (...) { with a barrier in it */
     LOOP_END, /* } */
 };
 
+/* for (type counter = v; counter < v; counter += v) statement, whose threads can take
+ * turns: each runs one round. Then they access neighbouring elements one after another. */
+struct stride {
+    int counter; /* 1 + the variable, or 0: another statement */
+    int first;   /* the token after the first `;` */
+    int close;   /* the ')' */
+};
+
 struct item {
     enum item_kind kind;
     int first, end;   /* tokens; of a LOOP those of `for (...)` */
     unsigned effects; /* of a DECLARATION: of its initial values */
-    int phase;        /* of CODE and DECLARATION: from one barrier to the next */
-    int depth;        /* loops around it */
-    int again;        /* a DECLARATION that each phase can repeat: it reads no memory */
+    int phase;  /* of CODE, DECLARATION and ARGUMENTS: from one barrier to the next */
+    int depth;  /* loops around it */
+    int again;  /* a DECLARATION that each phase can repeat: it reads no memory */
+    int by_row; /* and once for each row: the shapes of its variables are known */
+    struct stride stride; /* of a CODE that is such a loop */
+    int statement;        /* of ARGUMENTS and the next item: 1 + their number, else 0 */
 };
 
 enum variable_kind {
@@ -78,16 +103,26 @@ struct variable {
     int builtin;               /* its type is a number or a pointer to one */
     int storable;              /* in an array of that type */
     int indices;               /* of an array */
-    int valued;                /* has an initial value */
-    int modified;              /* outside of its declaration */
-    unsigned long long phases; /* where it is used */
-    int kept;                  /* from one phase to another: in an array */
+    int value, value_end;      /* the tokens of its initial value, or 0 */
+    enum shape shape;
+    int modified;                          /* how often, outside of its declaration */
+    unsigned long long changes;            /* the phases that modify it */
+    unsigned char in_items[MAX_ITEMS / 8]; /* a bit for each item that modifies it */
+    unsigned long long phases;             /* where it is used */
+    int kept;                              /* from one phase to another: in an array */
 };
 
 /* A name from outside of the kernel; the C++ compiler checks its type. */
 struct global {
     int name;     /* a token */
     int constant; /* the kernel is right only if it is a constant */
+};
+
+/* A warp collective */
+struct call {
+    int name, close;      /* tokens */
+    int value, value_end; /* its second argument */
+    int statement, slot;  /* which one of the statement */
 };
 
 struct kernel {
@@ -98,14 +133,20 @@ struct kernel {
     struct item items[MAX_ITEMS];
     struct variable variables[MAX_VARIABLES];
     struct global globals[MAX_GLOBALS];
-    int item_count, variable_count, global_count, phases;
+    struct call calls[MAX_CALLS];
+    int item_count, variable_count, global_count, call_count, phases;
+    int statements;              /* with calls */
     unsigned long long repeated; /* the phases in loops */
+    unsigned long long strides;  /* the phases that are loops with strides */
+    int parallel; /* writing: threads of the phase may run at the same time */
+    int exits;    /* threads exit in other phases than the last one */
 
     /* While it is read: */
     int at;                     /* the next token */
     unsigned effects;           /* so far, of this item */
     int changes;                /* number of assignments */
     int loops;                  /* statements for, while, do around it */
+    int conditional;            /* > 0: not all threads may come by */
     int statement;              /* first token of the innermost statement */
     int depth;                  /* against overflow of the stack */
     int visible[MAX_VARIABLES]; /* the variables in scope */
@@ -122,11 +163,32 @@ struct kernel {
  * and its threads can run as loops. */
 int read_kernel(struct kernel *k, struct source *s, int i);
 
+/* 1 if the tokens are numbers and values that are equal in all threads and never change. */
+int is_fixed(struct kernel *k, int first, int end);
+
 /* The functions below read at k->at and move it. 0: the kernel is not understood. */
+
+/* --- blocks_order.c ----------------------------------------------------------------- */
+
+/* strides: 1: loops with strides are phases of their own. 0: it cannot be done */
+int arrange(struct kernel *k, int strides);
+
+/* --- blocks_shapes.c ---------------------------------------------------------------- */
+
+enum shape shape_of(struct kernel *k, int first, int end);
+void find_shapes(struct kernel *k);
+/* 1 if the threads of a phase can run at the same time and access neighbouring elements */
+int is_parallel(struct kernel *k, int phase);
+
+/* --- blocks_strides.c --------------------------------------------------------------- */
+
+void find_strides(struct kernel *k);
 
 /* --- blocks_items.c ----------------------------------------------------------------- */
 
 int read_items(struct kernel *k, int end, int depth); /* up to the brace `end` */
+
+const struct call *call_at(const struct kernel *k, int i); /* around token i, or NULL */
 
 /* --- blocks_statements.c ------------------------------------------------------------ */
 
@@ -139,6 +201,11 @@ int accept_unroll(struct kernel *k); /* #pragma unroll, or nothing */
 
 int read_values(struct kernel *k); /* separated by commas */
 int read_value(struct kernel *k);  /* or an assignment */
+
+/* --- blocks_calls.c ----------------------------------------------------------------- */
+
+int read_call(struct kernel *k);       /* of a function of values, or an atomic one */
+int read_collective(struct kernel *k); /* __shfl_xor_sync(mask, value, offset) */
 
 /* --- blocks_types.c ----------------------------------------------------------------- */
 
@@ -172,7 +239,8 @@ int is_number(
     const struct source *s, int i);         /* a number, a constant, a macro of numbers */
 int is_pure(const struct source *s, int i); /* a function of its arguments alone */
 int is_atomic(const struct source *s, int i);
-int is_global(const struct source *s, int i); /* a variable outside of functions */
+int is_collective(const struct source *s, int i); /* of a warp, with a value */
+int is_global(const struct source *s, int i);     /* a variable outside of functions */
 int is_constant_global(const struct source *s, int i);
 int is_index(const struct source *s, int i);   /* threadIdx, blockDim, ... */
 int is_builtin(const struct source *s, int i); /* a type of C, const, constexpr */

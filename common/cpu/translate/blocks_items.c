@@ -1,6 +1,8 @@
 /* blocks_items.c - reads a kernel as statements between barriers. */
 #include "blocks.h"
 
+static int read_item(struct kernel *k, int depth);
+
 static struct item *add_item(struct kernel *k, enum item_kind kind, int first, int depth)
 {
     if (k->item_count == MAX_ITEMS) return NULL;
@@ -10,14 +12,22 @@ static struct item *add_item(struct kernel *k, enum item_kind kind, int first, i
     return item;
 }
 
-/* The body of the `for` at i if it has braces with a barrier between them, or -1 */
-static int body_with_barrier(const struct source *s, int i)
+static int is_barrier(const struct source *s, int i)
 {
-    int body = next(s, mate(s, next(s, i)));
-    if (!is(s, i, "for") || !is(s, body, "{")) return -1;
-    for (int n = body; n < mate(s, body); n++)
-        if (is(s, n, "__syncthreads")) return body;
-    return -1;
+    return is(s, i, "__syncthreads") || is(s, i, "__syncwarp");
+}
+
+/* 1 if the `for` at i has a body in which threads wait. */
+static int is_waiting_loop(const struct source *s, int i)
+{
+    if (!is(s, i, "for")) return 0;
+    for (int n = next(s, mate(s, next(s, i))), end = -1; n < s->count; n = next(s, n)) {
+        if (is_barrier(s, n) || is_collective(s, n)) return 1;
+        if (end < 0 && (is(s, n, "{") || is(s, n, "("))) end = mate(s, n);
+        if (end < 0 ? is(s, n, ";") : n == end && is(s, n, "}")) return 0;
+        if (n == end) end = -1;
+    }
+    return 0;
 }
 
 /* for (int d = 1; d < n; d *= 2): changes nothing but d, and only in its last part. */
@@ -26,7 +36,7 @@ static int read_counter(struct kernel *k)
     int id = k->variable_count;
     struct variable *v = &k->variables[id];
     if (!accept(k, "(") || !is_type(k, k->at) || !read_declaration(k, COUNTER)) return 0;
-    if (k->variable_count != id + 1 || !v->builtin || !v->valued || v->indices) return 0;
+    if (k->variable_count != id + 1 || !v->builtin || !v->value || v->indices) return 0;
     if (!read_values(k) || !accept(k, ";") || k->effects & CHANGES) return 0;
     int before = k->changes;
     if (!read_values(k) || !accept(k, ")")) return 0;
@@ -38,16 +48,57 @@ static int read_counter(struct kernel *k)
 static int read_barrier_loop(struct kernel *k, struct item *item, int depth)
 {
     int visible = k->visible_count;
+    k->conditional++;
     if (!accept(k, "for") || !read_counter(k)) return 0;
+    k->conditional--;
     item->end = k->at;
     item->effects = k->effects & ~(unsigned)CHANGES;
-    int end = mate(k->s, k->at);
-    if (!accept(k, "{") || !read_items(k, end, depth + 1)) return 0;
+    int end = mate(k->s, k->at), braces = accept(k, "{");
+    if (braces ? !read_items(k, end, depth + 1) : !read_item(k, depth + 1)) return 0;
     k->visible_count = visible;
     item = add_item(k, LOOP_END, k->at, depth);
-    if (!item || !accept(k, "}")) return 0;
+    if (!item || (braces && !accept(k, "}"))) return 0;
     item->end = k->at;
     return 1;
+}
+
+/* --- warp collectives --------------------------------------------------------------- */
+
+const struct call *call_at(const struct kernel *k, int i)
+{
+    for (int n = 0; n < k->call_count; n++)
+        if (i >= k->calls[n].name && i <= k->calls[n].close) return &k->calls[n];
+    return NULL;
+}
+
+/* Do the arguments of the calls from `first` on need what the declaration does before? */
+static int needs_itself(struct kernel *k, int first)
+{
+    const struct item *item = &k->items[k->item_count - 1];
+    if (item->kind != DECLARATION) return 0;
+    for (int n = first; n < k->call_count; n++)
+        for (int i = k->calls[n].name; i < k->calls[n].close; i++)
+            if (variable_at(k, i) && variable_at(k, i)->item == k->item_count - 1)
+                return 1;
+    return item->effects & CHANGES;
+}
+
+/* The last item has the calls from `first` on: puts their arguments in an item before it. */
+static int split_item(struct kernel *k, int first)
+{
+    int n = k->item_count - 1;
+    if (needs_itself(k, first)) return 0;
+    struct item *statement = add_item(k, CODE, 0, 0), *arguments = &k->items[n];
+    if (!statement || arguments->kind == FOR_BLOCK) return 0;
+    arguments->statement = ++k->statements;
+    *statement = *arguments;
+    arguments->kind = ARGUMENTS;
+    arguments->effects &= ~(unsigned)RETURNS;
+    for (int m = 0; m < k->variable_count; m++)
+        k->variables[m].item += k->variables[m].item == n;
+    for (int m = first; m < k->call_count; m++)
+        k->calls[m].statement = k->statements, k->calls[m].slot = m - first;
+    return k->call_count - first <= MAX_SLOTS;
 }
 
 /* 1 if no rule of the translator has changed the tokens. */
@@ -55,17 +106,24 @@ static int is_untouched(const struct source *s, int first, int end)
 {
     for (int i = first; i < end; i++) {
         const struct token *t = &s->tokens[i];
+        if (t->in_reduction) continue;
         if (t->before || t->after || (t->text && t->kind != DIRECTIVE)) return 0;
     }
     return 1;
 }
 
+static int read_barrier(struct kernel *k)
+{
+    k->at = next(k->s, k->at);
+    return accept(k, "(") && accept(k, ")") && accept(k, ";");
+}
+
 static int read_item(struct kernel *k, int depth)
 {
     const struct source *s = k->s;
-    int first = k->at, ok;
+    int first = k->at, calls = k->call_count, ok;
     if (!accept_unroll(k)) return 0;
-    int loop = body_with_barrier(s, k->at) >= 0;
+    int loop = is_waiting_loop(s, k->at);
     struct item *item = add_item(k, loop ? LOOP : CODE, loop ? k->at : first, depth);
     if (!item) return 0;
     if (loop)
@@ -73,9 +131,9 @@ static int read_item(struct kernel *k, int depth)
     if (token_in(s, k->at, "__shared__ extern")) {
         item->kind = FOR_BLOCK;
         ok = read_shared(k);
-    } else if (accept(k, "__syncthreads")) {
+    } else if (is_barrier(s, k->at)) {
         item->kind = BARRIER;
-        ok = accept(k, "(") && accept(k, ")") && accept(k, ";");
+        ok = read_barrier(k);
     } else if (is_type(k, k->at)) {
         item->kind = DECLARATION;
         ok = read_declaration(k, LOCAL);
@@ -84,7 +142,8 @@ static int read_item(struct kernel *k, int depth)
     }
     item->end = k->at;
     item->effects = k->effects;
-    return ok && (item->kind == FOR_BLOCK || is_untouched(s, first, k->at));
+    ok = ok && (item->kind == FOR_BLOCK || is_untouched(s, first, k->at));
+    return ok && (k->call_count == calls || split_item(k, calls));
 }
 
 int read_items(struct kernel *k, int end, int depth)

@@ -1,5 +1,5 @@
 /* blocks_read.c - reads a kernel, and decides which of its variables are equal in all
- * threads, which can be computed again, and which are kept from phase to phase. */
+ * threads, and which can be computed again. */
 #include "blocks.h"
 
 #include <string.h>
@@ -25,12 +25,36 @@ static int is_constant(struct kernel *k, int n, int uniform)
     return 1;
 }
 
+int is_fixed(struct kernel *k, int first, int end)
+{
+    const struct source *s = k->s;
+    for (int i = first; i < end; i = next(s, i)) {
+        const struct variable *v = variable_at(k, i);
+        int meaning = k->meaning[i - k->body];
+        if (v) {
+            int given = v->kind == PARAMETER && v->builtin && !v->stars;
+            int made = v->kind == LOCAL && k->items[v->item].kind == FOR_BLOCK;
+            if (v->modified || !(given || made)) return 0;
+        } else if (meaning < 0) {
+            if (!is_constant_global(s, i)) return 0;
+            k->globals[-1 - meaning].constant = 1;
+        } else if (is_index(s, i)) {
+            if (is(s, i, "threadIdx")) return 0;
+            i = next(s, next(s, i));
+        } else if (!is_number(s, i) && template_parameter(k, i) != 'N') {
+            if (s->tokens[i].kind != MARK || !strchr("+-*/()", *s->tokens[i].start))
+                return 0;
+        }
+    }
+    return 1;
+}
+
 static int can_repeat(struct kernel *k, int n)
 {
     for (int m = 0; m < k->variable_count; m++) {
         const struct variable *v = &k->variables[m];
         if (v->kind == LOCAL && v->item == n &&
-            (!v->builtin || v->indices || !v->valued || v->modified))
+            (!v->builtin || v->indices || !v->value || v->modified))
             return 0;
     }
     return is_constant(k, n, 0);
@@ -46,85 +70,16 @@ static int find_constants(struct kernel *k)
         if (item->kind == DECLARATION) {
             item->again = can_repeat(k, n);
             if (item->again && is_constant(k, n, 1)) item->kind = FOR_BLOCK;
-            /* It comes before its phase: before a return, too. */
-            if (item->kind == FOR_BLOCK && item->effects & DIVIDES && before & RETURNS)
-                return 0;
+            /* These come before their phase: before a return, too. */
+            int late = item->effects & DIVIDES && before & RETURNS;
+            if (item->kind == FOR_BLOCK && late) return 0;
+            item->by_row = item->again && item->kind == DECLARATION && !late;
         }
         int constant = item->again || item->kind == LOOP;
         for (int i = item->first; constant && i < item->end; i++)
             if (k->meaning[i - k->body] < 0)
                 k->globals[-1 - k->meaning[i - k->body]].constant = 1;
         before |= item->effects;
-    }
-    return 1;
-}
-
-/* --- phases ------------------------------------------------------------------------- */
-
-static int number_phases(struct kernel *k)
-{
-    int running = 0;
-    for (int n = 0; n < k->item_count; n++) {
-        struct item *item = &k->items[n];
-        if (item->kind == FOR_BLOCK) continue;
-        int runs = item->kind == CODE || item->kind == DECLARATION;
-        if (runs && !running) k->phases++;
-        if (k->phases > MAX_PHASES) return 0;
-        if (runs) item->phase = k->phases - 1;
-        if (runs && item->depth) k->repeated |= 1ull << item->phase;
-        running = runs;
-    }
-    return k->phases > 0;
-}
-
-/* The phases in which item n is computed: its own, and those that repeat it */
-static unsigned long long phases_of(const struct kernel *k, int n)
-{
-    const struct item *item = &k->items[n];
-    unsigned long long phases = item->phase < 0 ? 0 : 1ull << item->phase;
-    for (int m = 0; item->again && m < k->variable_count; m++)
-        if (k->variables[m].kind == LOCAL && k->variables[m].item == n)
-            phases |= k->variables[m].phases;
-    return phases;
-}
-
-/* Finds the phases in which each variable is used. What repeats an item uses that item's
- * variables: from the last item to the first. */
-static void find_phases(struct kernel *k)
-{
-    for (int n = 0; n < k->variable_count; n++)
-        if (k->variables[n].kind == LOCAL)
-            k->variables[n].phases = phases_of(k, k->variables[n].item);
-    for (int n = k->item_count - 1; n >= 0; n--) {
-        const struct item *item = &k->items[n];
-        for (int i = item->first; item->kind != FOR_BLOCK && i < item->end; i++)
-            if (variable_at(k, i)) variable_at(k, i)->phases |= phases_of(k, n);
-    }
-}
-
-/* Finds the variables that are kept between phases; 0 if one cannot be. */
-static int find_kept(struct kernel *k)
-{
-    for (int n = 0; n < k->variable_count; n++) {
-        struct variable *v = &k->variables[n];
-        int several = (v->phases & (v->phases - 1)) != 0;
-        /* Each thread changes its own copy, in one phase that runs once. */
-        if (v->kind == PARAMETER && v->modified && (several || v->phases & k->repeated))
-            return 0;
-        if (v->kind != LOCAL || k->items[v->item].kind != DECLARATION) continue;
-        v->kept = several && !k->items[v->item].again;
-        if (v->kept && !v->storable) return 0;
-    }
-    return 1;
-}
-
-/* A thread may exit in the last phase, unless that is in a loop. */
-static int exits_late(const struct kernel *k)
-{
-    for (int n = 0; n < k->item_count; n++) {
-        const struct item *item = &k->items[n];
-        if (item->effects & RETURNS && (item->phase != k->phases - 1 || item->depth))
-            return 0;
     }
     return 1;
 }
@@ -169,9 +124,13 @@ static int read_parameters(struct kernel *k)
     k->at = next(s, k->open);
     while (k->at < close) {
         if (!read_type(k, &builtin)) return 0;
-        while (is(s, k->at, "*") || token_in(s, k->at, "const __restrict__ __restrict"))
-            k->at = next(s, k->at);
+        int stars = 0;
+        for (; is(s, k->at, "*") || token_in(s, k->at, "const __restrict__ __restrict");
+             k->at = next(s, k->at))
+            stars += is(s, k->at, "*");
         if (!add_variable(k, PARAMETER, k->at)) return 0;
+        struct variable *v = &k->variables[k->variable_count - 1];
+        v->builtin = builtin, v->stars = stars, v->storable = builtin || stars;
         k->at = next(s, k->at);
         if (!accept(k, ",") && k->at != close) return 0;
     }
@@ -197,6 +156,8 @@ int read_kernel(struct kernel *k, struct source *s, int i)
     if (close < 0 || !is(s, k->body, "{") || k->end < 0) return 0;
     if (k->end - k->body >= MAX_KERNEL || has_splice(k) || !read_parameters(k)) return 0;
     k->at = next(s, k->body);
-    return read_items(k, k->end, 0) && find_constants(k) && number_phases(k) &&
-           exits_late(k) && (find_phases(k), find_kept(k));
+    if (!read_items(k, k->end, 0) || !find_constants(k)) return 0;
+    find_shapes(k);
+    find_strides(k);
+    return arrange(k, 1) || arrange(k, 0);
 }

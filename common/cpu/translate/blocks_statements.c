@@ -50,8 +50,10 @@ static int read_declarator(
     if (!read_dimensions(k, v)) return 0;
     v->storable = builtin && !fixed && !v->indices;
     if (!accept(k, "=")) return 1;
-    v->valued = 1;
-    return is(s, k->at, "{") ? read_braces(k) : read_value(k);
+    int value = k->at, id = k->variable_count - 1;
+    int ok = is(s, k->at, "{") ? read_braces(k) : read_value(k);
+    k->variables[id].value = value, k->variables[id].value_end = k->at;
+    return ok;
 }
 
 /* type *name = value, ...; */
@@ -90,8 +92,10 @@ int read_shared(struct kernel *k)
 static int read_block(struct kernel *k)
 {
     int visible = k->visible_count;
+    k->conditional++; /* a collective would come before the statements */
     while (!is(k->s, k->at, "}"))
         if (!read_statement(k)) return 0;
+    k->conditional--;
     k->visible_count = visible;
     return accept(k, "}");
 }
@@ -104,8 +108,11 @@ static int read_condition(struct kernel *k)
 
 static int read_if(struct kernel *k)
 {
-    if (!read_condition(k) || !read_statement(k)) return 0;
-    return !accept(k, "else") || read_statement(k);
+    if (!read_condition(k)) return 0;
+    k->conditional++;
+    int ok = read_statement(k) && (!accept(k, "else") || read_statement(k));
+    k->conditional--;
+    return ok;
 }
 
 static int read_value_before(struct kernel *k, const char *end)
@@ -124,7 +131,7 @@ static int read_head(struct kernel *k)
 static int read_loop(struct kernel *k)
 {
     int visible = k->visible_count, ok;
-    k->loops++;
+    k->loops++, k->conditional++;
     if (accept(k, "do"))
         ok = read_statement(k) && accept(k, "while") && read_condition(k) &&
              accept(k, ";");
@@ -132,7 +139,7 @@ static int read_loop(struct kernel *k)
         ok = read_head(k) && read_statement(k);
     else
         ok = accept(k, "while") && read_condition(k) && read_statement(k);
-    k->loops--;
+    k->loops--, k->conditional--;
     k->visible_count = visible;
     return ok;
 }

@@ -43,40 +43,12 @@ static int change(struct kernel *k, const struct value *v)
 {
     k->effects |= CHANGES;
     k->changes++;
-    if (v->place == VARIABLE) k->variables[v->variable].modified = 1;
+    if (v->place == VARIABLE) {
+        int item = k->item_count - 1;
+        k->variables[v->variable].modified++;
+        k->variables[v->variable].in_items[item / 8] |= (unsigned char)(1 << item % 8);
+    }
     return v->place != NOTHING;
-}
-
-/* --- functions ---------------------------------------------------------------------- */
-
-/* In a loop a thread could wait until an atomic function has another result. */
-static int is_unused(const struct kernel *k, int name)
-{
-    return name == k->statement &&
-           is(k->s, next(k->s, mate(k->s, next(k->s, name))), ";");
-}
-
-/* 1 if the '(' at i is before &a[b], an element of this block's shared memory. */
-static int is_own(struct kernel *k, int i)
-{
-    const struct source *s = k->s;
-    int mark = next(s, i), name = next(s, mark), n = next(s, name);
-    const struct variable *v = variable_at(k, name);
-    while (is(s, n, "["))
-        n = next(s, mate(s, n));
-    return is(s, mark, "&") && v && v->kind == SHARED && v->builtin && is(s, n, ",");
-}
-
-static int read_call(struct kernel *k)
-{
-    const struct source *s = k->s;
-    int name = k->at, atomic = is_atomic(s, name), open = next(s, name);
-    if (atomic && k->loops && !is_unused(k, name)) return 0;
-    k->at = next(s, open);
-    k->effects |= CALLS | (atomic ? READS | CHANGES : 0);
-    if (!is(s, k->at, ")") && !read_values(k)) return 0;
-    if (atomic) k->own[name - k->body] = (char)is_own(k, open);
-    return accept(k, ")");
 }
 
 /* --- values ------------------------------------------------------------------------- */
@@ -88,10 +60,13 @@ static int read_assignment(struct kernel *k, struct value *v);
 static int read_list(struct kernel *k, struct value *v)
 {
     if (!read_assignment(k, v)) return 0;
+    if (!is(k->s, k->at, ",")) return 1;
+    k->conditional++; /* a collective would come before what is left of the comma */
     while (accept(k, ",")) {
         if (!read_assignment(k, v)) return 0;
         *v = RESULT;
     }
+    k->conditional--;
     return 1;
 }
 
@@ -132,6 +107,7 @@ static int read_primary(struct kernel *k, struct value *v)
     }
     if (i < s->count && s->tokens[i].kind != NAME && s->tokens[i].kind != NUMBER)
         return 0;
+    if (is_collective(s, i) && is(s, n, "(")) return read_collective(k);
     if (is_name(s, i) && is(s, n, "("))
         return !read_variable(k, v) && !template_parameter(k, i) &&
                (is_pure(s, i) || is_atomic(s, i)) && read_call(k);
@@ -205,18 +181,18 @@ static int read_unary(struct kernel *k, struct value *v)
     return ok;
 }
 
-/* Moves k->at past an operator with two operands: 'b' a binary one, '=' an assignment,
- * '?', 0: none. */
+/* Moves k->at past an operator with two operands: 'b' a binary one, '&' one that may skip
+ * the second, '=' an assignment, '?', 0: none. */
 static int read_operator(struct kernel *k)
 {
     static const char *const assignments[] = {
         "<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="};
-    static const char *const binary[] = {
-        "<<", ">>", "&&", "||", "==", "!=", "<=", ">=", "+",
-        "-",  "*",  "/",  "%",  "&",  "|",  "^",  "<",  ">"};
+    static const char *const binary[] = {"<<", ">>", "==", "!=", "<=", ">=", "+", "-",
+                                         "*",  "/",  "%",  "&",  "|",  "^",  "<", ">"};
     if (is_mark(k, "/") || is_mark(k, "%")) k->effects |= DIVIDES;
     for (size_t n = 0; n < sizeof assignments / sizeof *assignments; n++)
         if (accept_marks(k, assignments[n])) return '=';
+    if (accept_marks(k, "&&") || accept_marks(k, "||")) return '&';
     for (size_t n = 0; n < sizeof binary / sizeof *binary; n++)
         if (accept_marks(k, binary[n])) return 'b';
     return accept_marks(k, "=") ? '=' : accept_marks(k, "?") ? '?' : 0;
@@ -227,6 +203,7 @@ static int read_operands(struct kernel *k, struct value *v)
     int operands = 1;
     if (!read_unary(k, v)) return 0;
     for (int c; (c = read_operator(k)); operands++) {
+        if (c == '&' || c == '?') k->conditional++;
         if (c == '=') {
             int ok = operands == 1 && change(k, v) && read_assignment(k, v);
             *v = RESULT;
@@ -246,9 +223,11 @@ static int read_operands(struct kernel *k, struct value *v)
 static int read_assignment(struct kernel *k, struct value *v)
 {
     if (k->depth == MAX_DEPTH) return 0;
+    int conditional = k->conditional;
     k->depth++;
     int ok = read_operands(k, v);
     k->depth--;
+    k->conditional = conditional;
     return ok;
 }
 

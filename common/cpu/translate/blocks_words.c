@@ -16,7 +16,8 @@
     "INT_MAX INT_MIN UINT_MAX LLONG_MAX M_PI"
 #define WORDS                                                                            \
     "if else for while do break continue return sizeof static_cast reinterpret_cast "    \
-    "auto void __shared__ extern __restrict__ __restrict __syncthreads volatile struct " \
+    "auto void __shared__ extern __restrict__ __restrict __syncthreads __syncwarp "      \
+    "volatile struct "                                                                   \
     "class union enum static register template typename typedef using new delete "       \
     "operator goto switch case default asm this throw try catch namespace mutable "      \
     "alignas decltype static_assert thread_local const_cast public private"
@@ -38,6 +39,11 @@
 #define ATOMIC                                                                           \
     "atomicAdd atomicSub atomicMin atomicMax atomicAnd atomicOr atomicXor atomicInc "    \
     "atomicDec"
+
+#define COLLECTIVE                                                                       \
+    "__shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync "         \
+    "__any_sync __all_sync __reduce_add_sync "                                           \
+    "__reduce_and_sync __reduce_or_sync __reduce_xor_sync"
 
 int token_in(const struct source *s, int i, const char *list)
 {
@@ -110,7 +116,8 @@ int is_free(const struct source *s, int i)
     return is_name(s, i) && !is_macro(s, i) && !is_builtin(s, i) &&
            !token_in(s, i, INDICES) && !token_in(s, i, CONSTANTS) &&
            !token_in(s, i, WORDS) && !token_in(s, i, PURE) &&
-           !token_in(s, i, PURE_CLASSES) && !token_in(s, i, ATOMIC);
+           !token_in(s, i, PURE_CLASSES) && !token_in(s, i, ATOMIC) &&
+           !token_in(s, i, COLLECTIVE);
 }
 
 int is_number(const struct source *s, int i)
@@ -131,6 +138,11 @@ int is_pure(const struct source *s, int i)
 int is_atomic(const struct source *s, int i)
 {
     return token_in(s, i, ATOMIC) && !is_declared(s, i);
+}
+
+int is_collective(const struct source *s, int i)
+{
+    return token_in(s, i, COLLECTIVE) && !is_declared(s, i);
 }
 
 int is_global(const struct source *s, int i)

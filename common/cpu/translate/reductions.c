@@ -92,7 +92,7 @@ static int number(const char *text)
     char *end;
     long n = strtol(text, &end, 0);
     if (*end == 'u' || *end == 'U') end++;
-    return *text && !*end && n > 0 && n <= 64 ? (int)n : -1;
+    return *text && !*end && n > 0 && n <= 1 << 20 ? (int)n : -1;
 }
 
 /* The names in #define NAME and const int NAME = of the source that is rewritten. */
@@ -110,6 +110,7 @@ static int defined_as(const struct source *s, int i)
 
 static void find_constants(const struct source *s)
 {
+    constants.count = 0;
     for (int i = 0; i < s->count; i++)
         if (is_name(s, i) && defined_as(s, i) >= 0) index_add(&constants, i);
     index_sort(&constants, s);
@@ -131,6 +132,15 @@ static int value_of_name(const struct source *s, const char *name)
                (after < s->count && s->tokens[after].kind == BLANK &&
                 memchr(s->tokens[after].start, '\n', (size_t)s->tokens[after].length));
     return ends ? value : -1;
+}
+
+int value_at(const struct source *s, int i)
+{
+    char *text = plain(s, i, i + 1);
+    int value = number(text);
+    if (value < 0) value = value_of_name(s, text);
+    free(text);
+    return value;
 }
 
 /* 16, 32/2, warpSize/2, WARP>>1, (WARP/2): its value, or -1. */
@@ -452,6 +462,8 @@ static void replace(
         if (strstr(line, "unroll")) erase(s, pragma, pragma + 1);
         free(line);
     }
+    for (int i = loop; i <= end; i++)
+        s->tokens[i].in_reduction = 1;
     s->tokens[loop].before = keep(s, text.text);
     erase(s, loop, end + 1);
 }
@@ -496,6 +508,4 @@ void rewrite_reductions(struct source *s)
     find_constants(s);
     for (int i = 0; i < s->count; i++)
         if (is(s, i, "for")) rewrite_loop(s, i);
-    free(constants.tokens);
-    memset(&constants, 0, sizeof constants);
 }

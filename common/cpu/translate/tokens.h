@@ -43,6 +43,7 @@ struct token {
     int mate;           /* index of the matching bracket, or -1 */
     int next, previous; /* the nearest token that is not a blank or comment */
     int in_directive;   /* on the line of a preprocessor directive */
+    int in_reduction;   /* reductions.c has replaced it; blocks_write.c takes it as it was */
     const char *before; /* written before the token, or NULL */
     const char *text;   /* written in its place, or NULL */
     const char *after;  /* written after it, or NULL */
@@ -151,6 +152,8 @@ void rewrite_blocks(struct source *s);       /* blocks_write.c; after all others
 void rewrite_launches(struct source *s);     /* launches.c */
 void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */
+/* Afterwards: the value of 32, warpSize, a #define or const int of s; -1: not known */
+int value_at(const struct source *s, int i);
 void rewrite_unrolls(struct source *s);      /* unroll.c */
 void rewrite_casts(struct source *s);        /* casts.c */
 void rewrite_assembly(struct source *s);     /* assembly.c */

@@ -9,6 +9,7 @@
 #define WBCPU_BLOCKS_H
 
 #include "atomic.h"
+#include "block_warps.h"
 
 #if defined __OPTIMIZE__ && !defined WBCPU_FIBERS && !defined WBCPU_CHECKED &&           \
     !defined WBCPU_RED_ZONES && !defined __SANITIZE_ADDRESS__ &&                         \
@@ -31,6 +32,34 @@ WBCPU_INLINE void end_block()
 {
     wbcpu_self->whole_block = false;
     wbcpu_self->thread = wbcpu_self->threads - 1; /* the last thread exits */
+}
+
+/* The threads of a row take turns in a loop if their counters are neighbours and none has
+ * exited (translate/blocks_phases.c). */
+template <class T> WBCPU_INLINE bool is_row(const T *counter, const bool *gone)
+{
+    T differences = 0;
+    bool exits = false;
+    for (int i = 0; i < block_step; i++)
+        differences |= (T)(counter[0] + (T)i) ^ counter[i];
+    for (int i = 0; gone && i < block_step; i++)
+        exits |= gone[i];
+    return !differences && !exits;
+}
+template <class T> WBCPU_INLINE void set_row(T *counter)
+{
+    for (int i = 1; i < block_step; i++)
+        counter[i] = (T)(counter[0] + (T)i);
+}
+
+/* The index of thread i of a row, from the index of the first one. In an unsigned
+ * difference that one can have wrapped around. */
+template <bool minus, class T> WBCPU_INLINE auto neighbour(T first, T own, int i)
+{
+    if constexpr (minus && std::is_unsigned_v<T>)
+        return own;
+    else
+        return (long long)first + i;
 }
 
 /* What a name from outside of a kernel must be: nothing volatile, and no class whose
@@ -102,24 +131,38 @@ WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
 #define WBCPU_BLOCK_BEGIN                                                                \
     const uint3 wbcpu_block_index = blockIdx;                                            \
     const dim3 wbcpu_threads = blockDim, wbcpu_blocks = gridDim;                         \
+    const WBCPU_UNUSED int wbcpu_count = (int)wbcpu_self->threads;                       \
     const WBCPU_UNUSED uint3 blockIdx = wbcpu_block_index;                               \
     const WBCPU_UNUSED dim3 blockDim = wbcpu_threads, gridDim WBCPU_UNUSED = wbcpu_blocks;
 
-/* Runs what follows once for each thread; wbcpu_at is its index in the block. w->thread
- * says which threads run, for the report of a crash. The counters are signed, so that the
- * compiler knows that addresses do not wrap around. */
-#define WBCPU_EACH_THREAD                                                                \
-    for (int wbcpu_z = 0, wbcpu_row = 0; wbcpu_z < (int)blockDim.z; wbcpu_z++)           \
-        for (int wbcpu_y = 0; wbcpu_y < (int)blockDim.y; wbcpu_y++)                      \
-            for (int wbcpu_x = 0; wbcpu_x < (int)blockDim.x &&                           \
-                                  (wbcpu_self->thread = (unsigned)wbcpu_row, true);      \
-                 wbcpu_x += ::wbcpu::block_step, wbcpu_row += ::wbcpu::block_step)       \
-                for (int wbcpu_i = 0; wbcpu_i < ::wbcpu::block_step; wbcpu_i++)          \
-                    if (const WBCPU_UNUSED uint3 threadIdx =                             \
-                            {(unsigned)(wbcpu_x + wbcpu_i), (unsigned)wbcpu_y,           \
-                             (unsigned)wbcpu_z};                                         \
-                        true)                                                            \
-                        if (const WBCPU_UNUSED int wbcpu_at = wbcpu_row + wbcpu_i; true)
+/* Of each thread: has it exited? */
+#define WBCPU_EXITS                                                                      \
+    static __thread bool wbcpu_gone[1024];                                               \
+    __builtin_memset(wbcpu_gone, 0, sizeof wbcpu_gone);
+
+/* WBCPU_EACH_ROW WBCPU_EACH_LANE runs what follows once for each thread; wbcpu_at is its
+ * index in the block. w->thread says which threads run, for the report of a crash. The
+ * counters are signed, so that the compiler knows that addresses do not wrap around. */
+#define WBCPU_EACH_LINE                                                                  \
+    for (int wbcpu_z = 0, wbcpu_line = 0; wbcpu_z < (int)blockDim.z; wbcpu_z++)          \
+        for (int wbcpu_y = 0; wbcpu_y < (int)blockDim.y;                                 \
+             wbcpu_y++, wbcpu_line += (int)blockDim.x)
+#define WBCPU_ROWS                                                                       \
+    for (int wbcpu_x = 0, wbcpu_row = wbcpu_line;                                        \
+         wbcpu_x < (int)blockDim.x && (wbcpu_self->thread = (unsigned)wbcpu_row, true);  \
+         wbcpu_x += ::wbcpu::block_step, wbcpu_row += ::wbcpu::block_step)               \
+        if (const WBCPU_UNUSED uint3                                                     \
+                threadIdx = {(unsigned)wbcpu_x, (unsigned)wbcpu_y, (unsigned)wbcpu_z};   \
+            true)
+#define WBCPU_EACH_ROW WBCPU_EACH_LINE WBCPU_ROWS
+#define WBCPU_EACH_LANE                                                                  \
+    for (int wbcpu_i = 0; wbcpu_i < ::wbcpu::block_step; wbcpu_i++)                      \
+        if (const WBCPU_UNUSED uint3 threadIdx =                                         \
+                {(unsigned)(wbcpu_x + wbcpu_i), (unsigned)wbcpu_y, (unsigned)wbcpu_z};   \
+            true)                                                                        \
+            if (const WBCPU_UNUSED int wbcpu_at = wbcpu_row + wbcpu_i; true)
+/* Threads that do not access the same memory: the compiler may mix them. */
+#define WBCPU_EACH_LANE_PARALLEL _Pragma("GCC ivdep") WBCPU_EACH_LANE
 
 #define WBCPU_BLOCK_END                                                                  \
     ::wbcpu::end_block();                                                                \

@@ -44,35 +44,35 @@ template <class T> WBCPU_INLINE T wbcpu_from_bits(uint64_t bits)
 
 /* The four shuffles differ in the lane they read. width divides the warp into segments; a
  * lane that would read outside its segment reads itself (xor can read an earlier one). */
-template <class T> WBCPU_INLINE T wbcpu_shfl(unsigned mask, T v, unsigned source)
+WBCPU_INLINE unsigned wbcpu_source(unsigned lane, int source, int width)
 {
-    return wbcpu_from_bits<T>(
-        wbcpu_collective(WBCPU_OP_SHFL, mask, wbcpu_to_bits(v), source));
+    return (lane & ~(width - 1)) | (source & (width - 1));
 }
-template <class T>
-WBCPU_INLINE T __shfl_sync(unsigned mask, T v, int source, int width = 32)
+WBCPU_INLINE unsigned wbcpu_source_up(unsigned lane, unsigned delta, int width)
 {
-    unsigned lane = wbcpu_lane();
-    return wbcpu_shfl(mask, v, (lane & ~(width - 1)) | (source & (width - 1)));
+    return delta > (lane & (width - 1)) ? lane : lane - delta;
 }
-template <class T>
-WBCPU_INLINE T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32)
+WBCPU_INLINE unsigned wbcpu_source_down(unsigned lane, unsigned delta, int width)
 {
-    unsigned lane = wbcpu_lane(), place = lane & (width - 1);
-    return wbcpu_shfl(mask, v, delta > place ? lane : lane - delta);
+    return (lane & (width - 1)) + delta >= (unsigned)width ? lane : lane + delta;
 }
-template <class T>
-WBCPU_INLINE T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32)
+WBCPU_INLINE unsigned wbcpu_source_xor(unsigned lane, int lanes, int width)
 {
-    unsigned lane = wbcpu_lane(), place = lane & (width - 1);
-    return wbcpu_shfl(mask, v, place + delta >= (unsigned)width ? lane : lane + delta);
+    unsigned source = lane ^ lanes;
+    return source / width > lane / width ? lane : source;
 }
-template <class T>
-WBCPU_INLINE T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32)
-{
-    unsigned lane = wbcpu_lane(), source = lane ^ lanes;
-    return wbcpu_shfl(mask, v, source / width > lane / width ? lane : source);
-}
+#define WBCPU_SHUFFLE(name, source, Lanes)                                               \
+    template <class T>                                                                   \
+    WBCPU_INLINE T name(unsigned mask, T v, Lanes lanes, int width = 32)                 \
+    {                                                                                    \
+        return wbcpu_from_bits<T>(wbcpu_collective(                                      \
+            WBCPU_OP_SHFL, mask, wbcpu_to_bits(v), source(wbcpu_lane(), lanes, width))); \
+    }
+WBCPU_SHUFFLE(__shfl_sync, wbcpu_source, int)
+WBCPU_SHUFFLE(__shfl_up_sync, wbcpu_source_up, unsigned)
+WBCPU_SHUFFLE(__shfl_down_sync, wbcpu_source_down, unsigned)
+WBCPU_SHUFFLE(__shfl_xor_sync, wbcpu_source_xor, int)
+#undef WBCPU_SHUFFLE
 
 WBCPU_INLINE unsigned __ballot_sync(unsigned mask, int p)
 {

@@ -1,0 +1,208 @@
+/* blocks_shapes.c - how values differ between the 16 threads of a row.
+ *
+ *     int t = blockIdx.x * blockDim.x + threadIdx.x;    neighbours, from a multiple of 16
+ *     int warp = t / 32, lane = t % 32;                 equal; neighbours
+ *     x[warp * n + lane]                                neighbours
+ *
+ * A row of threads begins at a multiple of 16, and so does a block. */
+#include "blocks.h"
+
+#include <string.h>
+
+struct reader {
+    struct kernel *k;
+    int at, end, depth;
+};
+
+static enum shape read_or(struct reader *r);
+
+static int take(struct reader *r, const char *mark)
+{
+    if (r->at >= r->end || !is(r->k->s, r->at, mark)) return 0;
+    r->at = next(r->k->s, r->at);
+    return 1;
+}
+
+static int is_equal(enum shape a)
+{
+    return a == EQUAL || a == EQUAL_16S;
+}
+
+static enum shape read_index(struct reader *r)
+{
+    const struct source *s = r->k->s;
+    int of_thread = is(s, r->at, "threadIdx"), of_block = is(s, r->at, "blockDim");
+    int member = next(s, next(s, r->at));
+    r->at = next(s, member);
+    if (!is(s, member, "x")) return EQUAL;
+    return of_thread ? ROW : of_block ? EQUAL_16S : EQUAL;
+}
+
+/* A number, a name, an index, (v), (type)v; anything else is ANY. */
+static enum shape read_factor(struct reader *r)
+{
+    const struct source *s = r->k->s;
+    int i = r->at;
+    if (i >= r->end || r->depth == MAX_DEPTH) return ANY;
+    if (is_index(s, i)) return read_index(r);
+    r->at = next(s, i);
+    if (is(s, i, "(") && is_type(r->k, r->at)) { /* to a wider type, or one as wide */
+        for (; r->at < mate(s, i); r->at = next(s, r->at))
+            if (!token_in(s, r->at, "int unsigned size_t long const")) return ANY;
+        r->at = next(s, r->at);
+        return read_factor(r);
+    }
+    if (is(s, i, "(")) {
+        r->depth++;
+        enum shape inner = read_or(r);
+        r->depth--;
+        return take(r, ")") ? inner : ANY;
+    }
+    const struct variable *v = variable_at(r->k, i);
+    if (v && is(s, r->at, "[")) return ANY;
+    if (v) return v->shape;
+    if (is_number(s, i) || template_parameter(r->k, i) == 'N' ||
+        is_constant_global(s, i)) {
+        int value = value_at(s, i);
+        return value > 0 && value % 16 == 0 ? EQUAL_16S : EQUAL;
+    }
+    return ANY;
+}
+
+static enum shape read_product(struct reader *r)
+{
+    const struct source *s = r->k->s;
+    enum shape a = read_factor(r);
+    for (;;) {
+        int times = take(r, "*"), over = !times && take(r, "/");
+        if (!times && !over && !take(r, "%")) return a;
+        int value = value_at(s, r->at), is_16s = value > 0 && value % 16 == 0;
+        enum shape b = read_factor(r);
+        if (is_equal(a) && is_equal(b))
+            a = times && (a == EQUAL_16S || b == EQUAL_16S) ? EQUAL_16S : EQUAL;
+        else if (a == ROW && is_equal(b) && is_16s && !times)
+            a = over ? EQUAL : ROW;
+        else
+            a = ANY;
+    }
+}
+
+static enum shape read_sum(struct reader *r)
+{
+    enum shape a = read_product(r);
+    for (;;) {
+        int plus = take(r, "+");
+        if (!plus && !take(r, "-")) return a;
+        enum shape b = read_product(r);
+        if (a == ANY || b == ANY || (!is_equal(a) && !is_equal(b)) ||
+            (!plus && !is_equal(b)))
+            a = ANY;
+        else if (is_equal(a) && is_equal(b))
+            a = a == EQUAL_16S && b == EQUAL_16S ? EQUAL_16S : EQUAL;
+        else
+            a = (a == ROW && b == EQUAL_16S) || (a == EQUAL_16S && b == ROW) ? ROW
+                                                                             : NEIGHBOURS;
+    }
+}
+
+/* a & 31, a >> 5 */
+static enum shape read_or(struct reader *r)
+{
+    const struct source *s = r->k->s;
+    enum shape a = read_sum(r);
+    for (;;) {
+        int shift = r->at < r->end && run_of(s, r->at, '>', 2);
+        if (shift) r->at = next(s, r->at + 1);
+        if (!shift && (run_of(s, r->at, '&', 2) || !take(r, "&"))) return a;
+        int value = value_at(s, r->at), alone = next(s, r->at);
+        enum shape b = read_sum(r);
+        if (is_equal(a) && is_equal(b))
+            a = EQUAL;
+        else if (a == ROW && r->at == alone && (shift ? value >= 4 : value % 16 == 15))
+            a = shift ? EQUAL : ROW;
+        else
+            a = ANY;
+    }
+}
+
+enum shape shape_of(struct kernel *k, int first, int end)
+{
+    struct reader r = {k, next(k->s, first - 1), end, 0};
+    enum shape shape = read_or(&r);
+    return r.at >= end ? shape : ANY;
+}
+
+/* A narrow type could wrap around between two threads. */
+static int is_narrow(const struct kernel *k, const struct variable *v)
+{
+    for (int i = v->type; i < v->type_end; i++)
+        if (is_name(k->s, i) &&
+            !token_in(k->s, i, "const constexpr int long size_t int64_t"))
+            return 1;
+    return 0;
+}
+
+static enum shape shape_of_variable(struct kernel *k, const struct variable *v)
+{
+    if (v->kind == COUNTER) return EQUAL;
+    if (v->kind == PARAMETER) return v->modified ? ANY : EQUAL;
+    if (v->kind != LOCAL || v->modified || v->indices || !v->value) return ANY;
+    const struct item *item = &k->items[v->item];
+    int for_block = item->kind == FOR_BLOCK;
+    if (!for_block && !item->by_row) return ANY;
+    enum shape shape = shape_of(k, v->value, v->value_end);
+    if (for_block && shape == ANY) return EQUAL;
+    return is_narrow(k, v) && !is_equal(shape) ? ANY : shape;
+}
+
+void find_shapes(struct kernel *k)
+{
+    for (int again = 1; again;) {
+        again = 0;
+        for (int n = 0; n < k->variable_count; n++) {
+            struct variable *v = &k->variables[n];
+            v->shape = shape_of_variable(k, v);
+            if (v->kind != LOCAL || v->shape != ANY || !k->items[v->item].by_row)
+                continue;
+            k->items[v->item].by_row = 0;
+            again = 1;
+        }
+    }
+}
+
+/* --- phases ------------------------------------------------------------------------- */
+
+/* a[equal][neighbours]: 1 if that is what the threads access. */
+static int are_indices_known(struct kernel *k, int first, int end)
+{
+    const struct source *s = k->s;
+    for (int i = first; i < end; i++) {
+        if (token_in(s, i, "threadIdx") || (is(s, i, "-") && is(s, i + 1, ">"))) return 0;
+        if (!is(s, i, "[")) continue;
+        enum shape shape = shape_of(k, i + 1, mate(s, i));
+        int last = !is(s, next(s, mate(s, i)), "[");
+        if (shape == ANY || (!last && !is_equal(shape))) return 0;
+    }
+    return 1;
+}
+
+int is_parallel(struct kernel *k, int phase)
+{
+    const struct source *s = k->s;
+    for (int n = 0; n < k->item_count; n++) {
+        const struct item *item = &k->items[n];
+        if (item->phase != phase || item->by_row) continue;
+        for (int i = item->first; i < item->end; i++)
+            if (is_atomic(s, i)) return 0;
+        if (!are_indices_known(k, item->first, item->end)) return 0;
+    }
+    /* Arrays and classes of a thread would be in one place of the stack for all. */
+    for (int n = 0; n < k->variable_count; n++) {
+        const struct variable *v = &k->variables[n];
+        int own = (v->kind == LOCAL || v->kind == INNER) && v->phases >> phase & 1;
+        if (own && (v->indices || !(v->builtin || v->stars))) return 0;
+        if (own && v->stars && v->shape != EQUAL) return 0;
+        if (v->kind == PARAMETER && v->modified && v->phases >> phase & 1) return 0;
+    }
+    return 1;
+}
