@@ -26,8 +26,17 @@ struct path {
     uint64_t block, hash;
 };
 /* The last block of the loop that begins with a block, of its iterations so far */
-static std::unordered_map<uint64_t, uint64_t> &last_block =
-    *new std::unordered_map<uint64_t, uint64_t>;
+static uint64_t &last_block(uint64_t first)
+{
+    struct known {
+        uint64_t first, *last;
+    };
+    static known recent[1 << 8];
+    static auto &all = *new std::unordered_map<uint64_t, uint64_t>;
+    known &k = recent[(first ^ first >> 8) % (1 << 8)];
+    if (k.first != first) k = {first, &all[first]};
+    return *k.last;
+}
 
 /* Updates last_block from the blocks among the entries [first, end) of a log. `block` is
  * the block before them. Returns the last of them, or `block` if there are none. */
@@ -39,7 +48,7 @@ learn_loops(const lane_log &log, unsigned first, unsigned end, uint64_t block)
         uint64_t to = log.entry[i];
         if (!is_block(to)) continue;
         if (to <= block && (block != jump[0] || to != jump[1])) {
-            uint64_t &last = last_block[to];
+            uint64_t &last = last_block(to);
             if (block > last) last = block;
             jump[0] = block, jump[1] = to;
         }
@@ -74,7 +83,7 @@ static void advance(path *p, uint64_t to)
         while (!l.empty() && l.back().first > to)
             l.pop_back();
         if (l.empty() || l.back().first != to)
-            l.push_back({to, last_block[to], 0, hash_of(l)});
+            l.push_back({to, last_block(to), 0, hash_of(l)});
         l.back().iteration++;
     }
     p->hash = hash_of(l);
@@ -116,7 +125,7 @@ static slot *find_or_add(table *t, uint64_t key, unsigned lane)
     if (2 * t->requests.size() >= t->slots.size()) enlarge(t);
     slot *s = slot_of(t, key);
     if (s->use != t->use) {
-        t->requests.push_back({});
+        t->requests.emplace_back();
         t->keys.push_back(key);
         *s = {key, (uint32_t)t->requests.size(), lane, 0, t->use};
     }

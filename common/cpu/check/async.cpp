@@ -49,7 +49,7 @@ unsigned copies_pending;
 
 static void mark_words(const async_copy &c, uint16_t mark)
 {
-    uint16_t *copying = memory_of(rank_of((uintptr_t)c.to)).copying;
+    uint16_t *copying = memories[rank_of((uintptr_t)c.to)].copying;
     uintptr_t first = shared_offset((uintptr_t)c.to) / 4;
     for (unsigned i = 0; i < (c.bytes + 3) / 4; i++)
         copying[first + i] = mark;
@@ -126,7 +126,7 @@ static void accessed(worker *w, const access &a, unsigned thread)
 
 bool check_pending(worker *w, const access &a)
 {
-    const uint16_t *copying = memory_of(rank_of(a.address)).copying;
+    const uint16_t *copying = memories[rank_of(a.address)].copying;
     uintptr_t offset = shared_offset(a.address);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
         if (!copying[i] || (copying[i] & STORED && !a.write)) continue;
@@ -212,7 +212,7 @@ void drop_copies()
         for (int t = 0; all && t < max_threads; t++)
             all[t] = queue();
     for (int rank = 0; rank < max_cluster; rank++)
-        if (uint16_t *copying = memory_of(rank).copying)
+        if (uint16_t *copying = memories[rank].copying)
             memset(copying, 0, thread_local_words() * sizeof *copying);
     at_barriers.clear();
     tiles.clear(), stores.clear();

@@ -2,10 +2,8 @@
  * compiles with -fsanitize=thread: the interface of ThreadSanitizer's run-time library,
  * which is not linked. Atomic operations are calls too, and are carried out here.
  */
-#include "cluster.h"
 #include "hooks.h"
-#include "host.h"
-#include "watchdog.h"
+#include "usual.h"
 
 #include <string.h>
 
@@ -23,6 +21,7 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     const uintptr_t address = a.address;
     const unsigned bytes = a.bytes;
     site *at = a.at;
+    if (address - (uintptr_t)w < sizeof *w) return; /* its state */
     const variable *v = global_variable(address);
     if (v ? v->device : near_device_variable(address)) return global_access(w, a);
     bool host = v && v->host;
@@ -31,7 +30,6 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
         other_memory_touched(a);
         return;
     }
-    if (address - (uintptr_t)w < sizeof *w) return; /* threadIdx and the like */
     /* The back end copies the kernel's arguments: no more than 64 KB. */
     bool argument = address - (uintptr_t)w->job->launch.kernel < 1 << 16;
     if (at->at()->library && argument) return;
@@ -128,6 +126,12 @@ static __attribute__((noinline)) void on_access(
         other_access(w, a);
 }
 
+template <unsigned bytes, bool write>
+static inline void plain_access(const void *p, const void *pc)
+{
+    if (!usual_access<bytes, write>(p, pc)) on_access(p, bytes, write, PLAIN, pc, bytes);
+}
+
 /* Unaligned, and of any length: pieces that the shadow memory can take. */
 static void
 note_pieces(uintptr_t p, size_t bytes, unsigned most, bool write, const void *pc)
@@ -168,11 +172,11 @@ void __tsan_vptr_read(void **) {}
 #define ACCESS(n)                                                                        \
     void __tsan_read##n(void *p)                                                         \
     {                                                                                    \
-        if (!IN_OWN_FRAMES(p)) on_access(p, n, false, PLAIN, PC, n);                     \
+        if (!IN_OWN_FRAMES(p)) plain_access<n, false>(p, PC);                            \
     }                                                                                    \
     void __tsan_write##n(void *p)                                                        \
     {                                                                                    \
-        if (!IN_OWN_FRAMES(p)) on_access(p, n, true, PLAIN, PC, n);                      \
+        if (!IN_OWN_FRAMES(p)) plain_access<n, true>(p, PC);                             \
     }                                                                                    \
     void __tsan_unaligned_read##n(void *p)                                               \
     {                                                                                    \

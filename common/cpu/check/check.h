@@ -6,6 +6,7 @@
  * reproducible.
  *
  *     callbacks.cpp  the compiler's calls; which memory does an address belong to?
+ *     usual.h        the same for most accesses, inline
  *     site.cpp       from the address of an instruction to file, line and counters
  *     device.cpp     device memory: allocated? written? freed?
  *     shared.cpp     shared memory: which variable? written by this block?
@@ -71,11 +72,19 @@ static inline unsigned first_slot(const void *pc, bool write)
     uintptr_t key = (uintptr_t)pc * 2 + write;
     return (unsigned)((key ^ key >> 15) * 2654435761u) % site_slots;
 }
-site *find_site(const void *pc, unsigned bytes, bool write); /* added if it is new */
+WBCPU_INLINE site *known_site(const void *pc, bool write) /* NULL: it is new */
+{
+    for (unsigned i = first_slot(pc, write); site_slot[i]; i = (i + 1) % site_slots) {
+        site *s = &sites[site_slot[i]];
+        if (s->pc == pc && s->write == write) return s;
+    }
+    return nullptr;
+}
+site *add_site(const void *pc, unsigned bytes, bool write);
 static inline site *site_of(const void *pc, unsigned bytes, bool write)
 {
-    site *s = &sites[site_slot[first_slot(pc, write)]];
-    return s->pc == pc && s->write == write ? s : find_site(pc, bytes, write);
+    site *s = known_site(pc, write);
+    return s ? s : add_site(pc, bytes, write);
 }
 static inline site *site_number(unsigned number)
 {
@@ -238,6 +247,7 @@ std::string quoted(const std::string &text); /* as a JSON string */
 struct now {
     uint32_t launch, block; /* stamps, from 1 */
     int rank, size;         /* in its cluster; 0 and 1 without one */
+    uint32_t first_thread;  /* of the block, in the grid, from 1 */
 };
 extern WBCPU_THREAD_LOCAL now current;
 extern uint32_t blocks_begun; /* the last stamp */

@@ -97,7 +97,7 @@ static finding *life_finding(const char *kind, const touch &t)
     if (!f) return f;
     int rank = rank_of(t.address);
     f->what = shared_element(t.address, t.bytes);
-    if (rank == current.rank) f->what += " of " + block_text(memory_of(rank).block);
+    if (rank == current.rank) f->what += " of " + block_text(memories[rank].block);
     return f;
 }
 static const char *verb(const touch &t)
@@ -131,8 +131,8 @@ static void not_alive(const touch &t, uint64_t block, unsigned thread)
 
 static bool lives(worker *w, const touch &t, int rank)
 {
-    uint64_t block = memory_of(rank).block;
-    bool begun = knows_start_of(w->thread, block), ended = memory_of(rank).ended;
+    uint64_t block = memories[rank].block;
+    bool begun = knows_start_of(w->thread, block), ended = memories[rank].ended;
     if (!begun)
         not_begun(t);
     else if (ended)

@@ -36,28 +36,39 @@ inline uintptr_t shared_offset(uintptr_t address) /* in that storage */
 {
     return address - storage.start[rank_of(address)];
 }
+inline bool is_internal_offset(uintptr_t offset)
+{
+    return storage.variable[offset / 4] == internal_variable;
+}
+inline const variable *variable_at(uintptr_t offset) /* NULL: none */
+{
+    unsigned index = storage.variable[offset / 4];
+    return index && index != internal_variable ? &storage.all[index - 1] : nullptr;
+}
 inline bool is_internal(uintptr_t address)
 {
-    return storage.variable[shared_offset(address) / 4] == internal_variable;
+    return is_internal_offset(shared_offset(address));
 }
-inline const variable *shared_variable(uintptr_t address) /* NULL: none */
+inline const variable *shared_variable(uintptr_t address)
 {
-    unsigned index = storage.variable[shared_offset(address) / 4];
-    return index && index != internal_variable ? &storage.all[index - 1] : nullptr;
+    return variable_at(shared_offset(address));
+}
+inline uintptr_t
+shared_end(const worker *w, const variable *v) /* of it, for the launch */
+{
+    return v->start + (v->dynamic ? w->job->launch.shared_bytes : v->bytes);
 }
 
 /* The shared memory of a block; arrays: one element per word of thread-local storage */
 struct block_memory {
     cell *cells;
-    uint8_t *written;   /* bytes that threads have written */
-    uint32_t *of_block; /* the block that `written` belongs to */
-    uint16_t *copying;  /* 1 + the thread whose copy to it is unfinished; 0: none */
-    uint32_t stamp;     /* of the block, as in `current` */
-    uint64_t block;     /* in the grid */
+    uint16_t *copying; /* 1 + the thread whose copy to it is unfinished; 0: none */
+    uint32_t stamp;    /* of the block, as in `current` */
+    uint64_t block;    /* in the grid */
     bool ended;
 };
-block_memory &memory_of(int rank);
-std::string block_text(uint64_t block); /* "block (1,0,0)" */
+extern block_memory memories[max_cluster]; /* by rank */
+std::string block_text(uint64_t block);    /* "block (1,0,0)" */
 
 /* cluster.cpp */
 void begin_cluster(worker *w); /* a block begins; it may be the first of its cluster */

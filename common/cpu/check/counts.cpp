@@ -21,12 +21,9 @@ static kernel_tally *running; /* the kernel */
 static lane_log logs[32];
 static uint32_t logged;                /* lanes with entries */
 static unsigned long long logged_warp; /* that the logs belong to: see warp_of */
-/* The thread that was the last to log something: almost always the next, too. Its next
- * entry, and the end of the room for them; `used` of its log is set when it stops. */
-constexpr unsigned long long nobody = ~0ull;
-static unsigned long long last_thread = nobody; /* see thread_of */
-static lane_log *last_log;
-static uint64_t *next_entry, *last_room;
+constexpr unsigned long long no_warp = ~0ull;
+static const worker *const nobody = (worker *)1;
+writing_log writing = {nobody, 0, nullptr, nullptr, nullptr};
 static uint8_t *special = new uint8_t[1 << 16](); /* access_kind of sites, 0: ordinary */
 bool count_nothing;
 
@@ -35,10 +32,6 @@ bool count_nothing;
 static inline unsigned long long warp_of(const worker *w)
 {
     return w->block * max_warps + w->thread / 32;
-}
-static inline unsigned long long thread_of(const worker *w)
-{
-    return w->block * max_threads + w->thread;
 }
 
 /* The lanes of a loop that runs for long without a collective fill their logs one after
@@ -102,8 +95,9 @@ static uint32_t with_accesses(uint32_t lanes, unsigned i)
 
 static void stop_logging()
 {
-    if (last_thread != nobody) last_log->used = (unsigned)(next_entry - last_log->entry);
-    last_thread = nobody;
+    if (writing.by != nobody)
+        writing.of->used = (unsigned)(writing.next - writing.of->entry);
+    writing.by = nobody;
 }
 
 static __attribute__((noinline)) void finish_warp()
@@ -124,9 +118,9 @@ static __attribute__((noinline)) void finish_warp()
     logged = 0;
 }
 
-static __attribute__((noinline)) void append_first(worker *w, uint64_t entry)
+__attribute__((noinline)) void log_first(worker *w, uint64_t entry)
 {
-    if (count_nothing || !running) return;
+    if (!w || count_nothing || !running) return;
     stop_logging();
     if (warp_of(w) != logged_warp) {
         finish_warp();
@@ -135,38 +129,15 @@ static __attribute__((noinline)) void append_first(worker *w, uint64_t entry)
     unsigned lane = w->thread % 32;
     lane_log &l = logs[lane];
     if (l.used == l.room && !grow(l)) finish_warp();
-    next_entry = l.entry + l.used;
-    last_room = l.entry + l.room;
-    *next_entry++ = entry;
+    writing = {w, w->thread, l.entry + l.used, l.entry + l.room, &l};
+    *writing.next++ = entry;
     logged |= 1u << lane;
-    last_thread = thread_of(w), last_log = &l;
-}
-/* Called at each basic block and access */
-static inline void append(worker *w, uint64_t entry)
-{
-    if (__builtin_expect(thread_of(w) != last_thread || next_entry == last_room, 0))
-        return append_first(w, entry);
-    *next_entry++ = entry;
-}
-static inline void add(worker *w, const access &a, bool shared)
-{
-    uint64_t offset = shared ? shared_offset(a.address) : offset_of(a.address);
-    uint64_t size = (uint64_t)__builtin_ctz(a.bytes);
-    append(
-        w, offset | size << 44 | (uint64_t)shared << 47 | (uint64_t)a.at->number << 48);
 }
 
 /* The compiler calls this at the start of each basic block. */
 extern "C" void __sanitizer_cov_trace_pc()
 {
-    worker *w = self();
-    if (w) append(w, (uintptr_t)__builtin_return_address(0) & offset_bits);
-}
-/* Removes the basic block of run_threads from the log of the thread. The first thread
- * comes from a different one, so its warp would count as diverged. */
-extern "C" void wbcpu_thread_begins(wbcpu_worker *w)
-{
-    if (thread_of(static_cast<worker *>(w)) == last_thread) next_entry = last_log->entry;
+    log_entry(self(), (uintptr_t)__builtin_return_address(0) & offset_bits);
 }
 void pause_counts(bool begins)
 {
@@ -180,7 +151,8 @@ void for_all_lanes(bool begins)
 
 void count_access(worker *w, const access &a, bool shared)
 {
-    add(w, a, shared);
+    uint64_t offset = shared ? shared_offset(a.address) : offset_of(a.address);
+    log_entry(w, access_entry(a.at, a.bytes, shared, offset));
 }
 void count_float_atomic()
 {
@@ -193,7 +165,7 @@ void tensor_multiplies(unsigned multiply_adds)
 void count_atomic(worker *w, const access &a)
 {
     if (a.write && !a.polled) special[a.at->number] = ATOMIC;
-    add(w, a, in_thread_local(a.address));
+    count_access(w, a, in_thread_local(a.address));
 }
 void count_as(const site *at, access_kind kind)
 {
@@ -236,7 +208,7 @@ void count_launch_end()
 {
     if (running) finish_warp();
     running = nullptr;
-    logged_warp = nobody;
+    logged_warp = no_warp;
 }
 
 void forget_counts()

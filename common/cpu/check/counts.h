@@ -1,5 +1,6 @@
 /* counts.h - what counts.cpp and its neighbours share; internal to check mode.
  *
+ *     log.h             what each lane of a warp does
  *     counts.cpp        accesses of the lanes of a warp become requests
  *     align.cpp         the same where the lanes took different paths
  *     sectors.cpp       global requests: sectors, bytes per buffer, the L2 model
@@ -10,7 +11,7 @@
 #ifndef WBCPU_CHECK_COUNTS_H
 #define WBCPU_CHECK_COUNTS_H
 
-#include "check.h"
+#include "log.h"
 
 #include <map>
 #include <vector>
@@ -28,6 +29,7 @@ struct request {
     unsigned bytes; /* per lane */
     uint32_t lanes;
     uint64_t offset[32]; /* from the start of device memory or thread-local storage */
+    request() : at(nullptr), lanes(0) {} /* the rest is set with each lane */
 };
 
 /* passes: sectors of 32 bytes, or wavefronts of shared memory. bytes: a byte that several
@@ -82,22 +84,13 @@ extern bool count_nothing; /* accesses are made for their findings only: */
 void pause_counts(bool begins);
 void take(const request &r); /* adds a request to the running kernel's sums */
 
-/* align.cpp. What a lane did since the warp converged, an access or block in 64 bits: */
-struct lane_log {
-    uint64_t *entry;
-    unsigned used, room;
-};
+/* align.cpp */
 inline request *unpack(request *r, uint64_t entry)
 {
     r->at = site_number((unsigned)(entry >> 48));
     r->shared = entry >> 47 & 1;
     r->bytes = 1u << (entry >> 44 & 7);
     return r;
-}
-constexpr uint64_t offset_bits = ((uint64_t)1 << 44) - 1;
-inline bool is_block(uint64_t entry) /* the start of a basic block: its address */
-{
-    return entry >> 48 == 0;
 }
 /* From entry `first` on, the lanes took different paths. */
 void align(const lane_log *logs, uint32_t lanes, unsigned first);

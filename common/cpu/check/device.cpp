@@ -3,24 +3,22 @@
  *
  * Two more ranges mirror it: a byte of state per byte, and a cell per word for races. They
  * are reserved address space; the system gives them pages when they are first touched. */
-#include "cell.h"
 #include "hooks.h"
-#include "host.h"
 #include "host_hooks.h"
 #include "memory.h"
+#include "usual.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace wbcpu::check
 {
-enum : uint8_t { ALLOCATED = 1, WRITTEN = 2 * ALLOCATED, FREED = 4 };
 /* Freed bytes whose cells keep their pages: leave_below() may use them again. */
 constexpr size_t most_kept = 4u << 20;
 
-static uint8_t *state;
-static cell *cells;
-static uintptr_t first_offset; /* the first cell is of this offset */
+global_tables global;
+static uint8_t *&state = global.state;
+static cell *first_cell;
 static size_t kept;
 
 static size_t page_bytes() /* 4, 16 or 64 KB */
@@ -46,20 +44,20 @@ bool reserve_shadow(size_t bytes)
         return false;
     }
     state = s;
-    cells = static_cast<cell *>(c);
+    global.cells = first_cell = static_cast<cell *>(c);
     return true;
 }
 
 static inline cell *cell_of(uintptr_t offset)
 {
-    return cells + (offset - first_offset) / 4;
+    return global.cells + offset / 4;
 }
 
 /* Later addresses get the cells of earlier ones, because new pages take time. What an old
  * cell says does not matter: it has the number of an old launch. */
 void leave_below(uintptr_t address)
 {
-    first_offset = offset_of(address) / page_bytes() * page_bytes();
+    global.cells = first_cell - offset_of(address) / page_bytes() * (page_bytes() / 4);
     kept = 0;
 }
 
@@ -205,9 +203,11 @@ void device_access(worker *w, const access &a)
     host_hook(w, a);
     if (a.atomic) order_atomic(w, a);
     cell *last = cell_of(offset + a.bytes - 1);
-    uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
-    for (cell *c = cell_of(offset); c <= last; c++)
-        check_cell(w, *c, current.launch, a, mask, false);
+    cell_access now = now_of(w, a, mask_of(offset, a.bytes));
+    for (cell *c = cell_of(offset); c <= last; c++) {
+        renew(*c, current.launch);
+        check_cell(w, *c, a, now, false);
+    }
     if (a.atomic)
         count_atomic(w, a);
     else

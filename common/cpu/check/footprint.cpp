@@ -8,21 +8,16 @@
 
 namespace wbcpu::check
 {
-constexpr uintptr_t page_bytes = 4096;
-
-struct page_map {
-    uint64_t touched[TOUCH_TYPES][page_bytes / 64];
-};
 static auto &pages = *new std::unordered_map<uintptr_t, page_map *>;
 static auto &unused = *new std::vector<page_map *>;
 static ranges long_ranges[TOUCH_TYPES]; /* of copies */
-static uintptr_t last_number = UINTPTR_MAX;
-static page_map *last_page;
+page_used last_pages[pages_remembered];
 bool recording;
 
 static page_map *page_number(uintptr_t number)
 {
-    if (number == last_number) return last_page;
+    page_used &last = last_pages[number % pages_remembered];
+    if (last.map && last.number == number) return last.map;
     page_map *&page = pages[number];
     if (!page) {
         if (unused.empty()) {
@@ -33,8 +28,8 @@ static page_map *page_number(uintptr_t number)
             memset(page, 0, sizeof *page);
         }
     }
-    last_number = number;
-    return last_page = page;
+    last = {number, page};
+    return page;
 }
 
 void record(uintptr_t address, size_t bytes, touch_type type)
@@ -44,10 +39,10 @@ void record(uintptr_t address, size_t bytes, touch_type type)
         return;
     }
     for (uintptr_t end = address + bytes; address < end;) {
-        uintptr_t bit = address % page_bytes, in_word = 64 - bit % 64,
+        uintptr_t bit = address % footprint_page, in_word = 64 - bit % 64,
                   n = end - address < in_word ? end - address : in_word;
-        page_number(address / page_bytes)->touched[type][bit / 64] |= ((1ull << n) - 1)
-                                                                      << bit % 64;
+        page_number(address / footprint_page)->touched[type][bit / 64] |=
+            ((1ull << n) - 1) << bit % 64;
         address += n;
     }
 }
@@ -78,7 +73,7 @@ static void add(ranges &all, uintptr_t start, uintptr_t end)
 /* Appends the set bits of a page as ranges. */
 static void add_page(ranges &all, uintptr_t start, const uint64_t *touched)
 {
-    for (unsigned i = 0; i < page_bytes / 64; i++, start += 64) {
+    for (unsigned i = 0; i < footprint_page / 64; i++, start += 64) {
         if (touched[i] == UINT64_MAX) {
             add(all, start, start + 64);
             continue;
@@ -121,7 +116,7 @@ footprint take_record()
     for (uintptr_t number : numbers) {
         page_map *page = pages[number];
         for (int type = 0; type < TOUCH_TYPES; type++)
-            add_page(f.of[type], number * page_bytes, page->touched[type]);
+            add_page(f.of[type], number * footprint_page, page->touched[type]);
         unused.push_back(page);
     }
     for (int type = 0; type < TOUCH_TYPES; type++) {
@@ -132,7 +127,8 @@ footprint take_record()
         r.clear();
     }
     pages.clear();
-    last_number = UINTPTR_MAX;
+    for (page_used &last : last_pages)
+        last.map = nullptr;
     return f;
 }
 

@@ -71,6 +71,17 @@ inline void host_hook(worker *w, const access &a) /* a kernel accesses device me
 {
     if (__builtin_expect(recording, 0)) device_touched(w, a);
 }
+/* The pages that were touched last */
+constexpr uintptr_t footprint_page = 4096;
+struct page_map {
+    uint64_t touched[TOUCH_TYPES][footprint_page / 64]; /* a bit per byte */
+};
+struct page_used {
+    uintptr_t number;
+    page_map *map; /* NULL: none */
+};
+constexpr unsigned pages_remembered = 64;
+extern page_used last_pages[pages_remembered]; /* by number % pages_remembered */
 /* A kernel accesses pinned or managed memory, or a __device__ variable. */
 void other_memory_touched(const access &a);
 
@@ -79,6 +90,15 @@ extern bool overlaps_used;
 void take_overlap(wbcpu_launch *l); /* is it a launch of launch_pdl? */
 void end_overlap();
 void check_overlap(worker *w, const access &a);
+/* Kernels may still run that the running one, started before their end, must not disturb:
+ * until its thread has passed pdl_wait, and after that */
+extern bool open_before_wait, open_after_wait;
+extern WBCPU_THREAD_LOCAL uint32_t
+    passed_wait[max_threads]; /* the stamp of its block then */
+inline bool nothing_open(const worker *w)
+{
+    return passed_wait[w->thread] == current.block ? !open_after_wait : !open_before_wait;
+}
 
 /* --- operations on streams ---------------------------------------------------------- */
 

@@ -3,25 +3,28 @@
 
 namespace wbcpu::check
 {
-/* true: a knows all that b knows. Without an exit from the loop, which becomes vector code. */
-static bool covers(const times &a, const times &b)
+void times::add(const times &more)
 {
-    uint32_t less = a.phase < b.phase;
-    for (size_t t = 0; t < a.covered.size(); t++)
-        less |= (a.covered[t] < b.covered[t]) | (a.read[t] < b.read[t]);
-    return !less;
+    for (size_t t = 0; t < covered.size(); t++) {
+        covered[t] = std::max(covered[t], more.covered[t]);
+        read[t] = std::max(read[t], more.read[t]);
+    }
+    phase = std::max(phase, more.phase);
 }
 
 static times_ptr join(const times_ptr &a, const times_ptr &b)
 {
-    if (covers(*a, *b)) return a;
-    if (covers(*b, *a)) return b;
-    auto both = std::make_shared<times>(*a);
-    for (size_t t = 0; t < both->covered.size(); t++) {
-        both->covered[t] = std::max(both->covered[t], b->covered[t]);
-        both->read[t] = std::max(both->read[t], b->read[t]);
+    uint32_t a_lacks = a->phase < b->phase, b_lacks = b->phase < a->phase;
+    const uint32_t *ac = a->covered.data(), *ar = a->read.data();
+    const uint32_t *bc = b->covered.data(), *br = b->read.data();
+    for (size_t t = 0; t < a->covered.size(); t++) { /* no exit: becomes vector code */
+        a_lacks |= (ac[t] < bc[t]) | (ar[t] < br[t]);
+        b_lacks |= (bc[t] < ac[t]) | (br[t] < ar[t]);
     }
-    both->phase = std::max(both->phase, b->phase);
+    if (!a_lacks) return a;
+    if (!b_lacks) return b;
+    auto both = std::make_shared<times>(*a);
+    both->add(*b);
     return both;
 }
 

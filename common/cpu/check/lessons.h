@@ -15,6 +15,7 @@ struct times {
     std::vector<uint32_t> covered; /* all accesses */
     std::vector<uint32_t> read;    /* reads */
     uint32_t phase = 0;            /* of the cluster barrier, if it is of this cluster */
+    void add(const times &more);
 };
 typedef std::shared_ptr<const times> times_ptr;
 /* Of both; one of the two if it knows all. Then many threads share it, and a == b is

@@ -16,9 +16,8 @@ static uintptr_t mapped_low = UINTPTR_MAX, mapped_high; /* of pinned and managed
 
 /* The first argument of the nth call on this line, or "": cudaMalloc((void **)&x, n) gives
  * "x". */
-static std::string allocation_name(const place *at, unsigned nth)
+static std::string allocation_name(const std::string &line, unsigned nth)
 {
-    std::string line = source_line(at);
     std::vector<size_t> calls;
     for (const char *call : {"cudaMalloc", "cudaHostAlloc"})
         for (size_t i = 0; (i = line.find(call, i)) != std::string::npos; i++)
@@ -72,9 +71,15 @@ std::string describe(const buffer *b)
 
 void allocated(void *p, size_t bytes, cudaMemoryType type)
 {
-    static auto &times = *new std::map<std::string, unsigned>; /* by line */
+    struct allocation_line {
+        std::string text;
+        unsigned calls;
+    };
+    static auto &lines = *new std::map<std::string, allocation_line>;
     call now = running_call();
-    std::string name = allocation_name(now.at, times[text_of(now.at)]++);
+    auto [line, fresh] = lines.try_emplace(text_of(now.at));
+    if (fresh) line->second = {source_line(now.at), 0};
+    std::string name = allocation_name(line->second.text, line->second.calls++);
     if (name.empty()) name = "buffer";
     uintptr_t start = (uintptr_t)p;
     buffers[start] = {start,    bytes, name,  0,     now.at, nullptr,

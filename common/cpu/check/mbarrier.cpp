@@ -52,7 +52,7 @@ extern "C" void wbcpu_mbarrier_used(uint64_t *barrier)
     if (!wbcpu_self) return;
     auto at = made.find(barrier);
     int rank = rank_of((uintptr_t)barrier);
-    if (rank < 0 || at == made.end() || at->second.stamp != memory_of(rank).stamp) return;
+    if (rank < 0 || at == made.end() || at->second.stamp != memories[rank].stamp) return;
     const initialisation &m = at->second;
     if (!happens_before(wbcpu::self(), m.number, m.time, false))
         too_early(barrier, m, PC);

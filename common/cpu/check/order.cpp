@@ -165,22 +165,34 @@ void fenced(worker *w)
     here->fence_syncs[w->thread] = here->syncs;
 }
 
-/* What the running thread publishes of its own block. */
-static times_ptr own_times(worker *w)
+/* known_time of all threads of the block, together: with few branches */
+static void known_times(worker *w, uint32_t *known)
+{
+    unsigned me = w->thread, first = me / 32 * 32;
+    memcpy(known, here->at_barrier, w->threads * sizeof *known);
+    if (uint32_t phase = here->phase[me])
+        for (unsigned t = 0; t < w->threads; t++)
+            known[t] = std::max(known[t], arrival_time(phase, current.rank, t));
+    for (unsigned t = first; t < std::min(first + 32, w->threads); t++)
+        known[t] = known_time(me, t);
+}
+
+/* What the running thread publishes of its own block, and what is published already */
+static times_ptr own_times(worker *w, const times *before)
 {
     auto mine = std::make_shared<times>();
     unsigned me = w->thread;
     bool fresh = here->fence[me] && here->fence_syncs[me] == here->syncs;
-    mine->covered.resize(w->threads);
     mine->read.resize(w->threads);
-    for (unsigned t = 0; t < w->threads; t++) {
-        uint32_t known = known_time(me, t);
-        mine->covered[t] = fresh ? known : std::min(known, here->fence[t]);
-        mine->read[t] = known;
-    }
-    mine->covered[me] = here->fence[me];
-    mine->read[me] = advance(me);
+    known_times(w, mine->read.data());
+    mine->covered = mine->read;
+    uint32_t *covered = mine->covered.data(), *read = mine->read.data();
+    for (unsigned t = 0; !fresh && t < w->threads; t++)
+        covered[t] = std::min(covered[t], here->fence[t]);
+    covered[me] = here->fence[me];
+    read[me] = advance(me);
     mine->phase = here->phase[me];
+    if (before) mine->add(*before);
     return mine;
 }
 
@@ -239,7 +251,7 @@ static void publish(worker *w, signal_word *word)
         }
     }
     times_ptr &own = word->of_block[w->block];
-    own = joined(own, own_times(w));
+    own = own_times(w, own.get());
 }
 
 void order_atomic(worker *w, const access &a)

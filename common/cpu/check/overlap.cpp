@@ -34,15 +34,16 @@ static kernel_ptr &earlier_kernel = *new kernel_ptr; /* wbcpu_check_written_earl
 static auto &previous = *new std::map<unsigned, kernel_ptr>; /* of each stream */
 constexpr size_t chain_limit = 16, waiters_kept = 64;
 
-/* The threads of the running block that have called pdl_wait: the others may follow one of
+/* Threads of the running block that have called pdl_wait: the others may follow one of
  * them through a barrier. */
 struct waiter {
     unsigned thread;
     uint32_t time;
 };
 static thread_local std::vector<waiter> waiters;
-static thread_local std::vector<bool> has_waited;
-static thread_local unsigned long long waiters_block = UINT64_MAX;
+static thread_local uint32_t waiters_block; /* its stamp */
+WBCPU_THREAD_LOCAL uint32_t passed_wait[max_threads];
+bool open_before_wait, open_after_wait;
 
 extern "C" void wbcpu_checked_next_launch(const void *kernel, bool overlaps)
 {
@@ -66,21 +67,21 @@ extern "C" void wbcpu_checked_pdl_wait()
     if (!current_kernel || !wbcpu_self) return;
     worker *w = wbcpu::self();
     current_kernel->waited = true;
-    if (waiters_block != w->block) {
-        waiters_block = w->block;
-        waiters.clear();
-        has_waited.assign(w->threads, false);
-    }
-    has_waited[w->thread] = true;
+    if (waiters_block != current.block) waiters.clear();
+    waiters_block = current.block;
+    passed_wait[w->thread] = current.block;
     if (waiters.size() < waiters_kept) waiters.push_back({w->thread, time_of(w->thread)});
 }
 
 static bool has_passed_wait(worker *w)
 {
-    if (waiters_block != w->block) return false;
-    if (has_waited[w->thread]) return true;
+    if (passed_wait[w->thread] == current.block) return true;
+    if (waiters_block != current.block) return false;
     for (const waiter &t : waiters)
-        if (ordered(w->thread, t.thread, t.time, false)) return true;
+        if (ordered(w->thread, t.thread, t.time, false)) {
+            passed_wait[w->thread] = current.block;
+            return true;
+        }
     return false;
 }
 
@@ -99,6 +100,7 @@ extern "C" void wbcpu_check_written_earlier(const void *p, size_t bytes)
 void begin_kernel(const wbcpu_launch &l)
 {
     kernel_ptr before = std::move(earlier_kernel);
+    open_before_wait = open_after_wait = false;
     if (!overlaps_used || !running) return;
     if (!before) before = previous[running->stream];
     add_footprint(running->touched, take_record()); /* of copies before it */
@@ -109,7 +111,6 @@ void begin_kernel(const wbcpu_launch &l)
     k->overlaps = l.overlaps;
     k->number = running->number;
     k->in_graph = running->name == "cudaGraphLaunch";
-    waiters_block = UINT64_MAX;
     if (!k->overlaps || !before || before->number <= running->waited_for) return;
     bool same = before->number == k->number; /* a graph starts after the one before it */
     if ((k->in_graph || before->in_graph) && !same) return;
@@ -120,6 +121,8 @@ void begin_kernel(const wbcpu_launch &l)
         before->waited ? before->unfinished_after_wait : before->unfinished;
     before->unfinished.clear(); /* of no use to later kernels, which would keep them */
     before->unfinished_after_wait.clear();
+    open_before_wait = !k->unfinished.empty();
+    open_after_wait = !k->unfinished_after_wait.empty();
 }
 
 /* What is not a kernel starts when the previous kernel has finished. */
@@ -136,6 +139,7 @@ void end_kernel()
     add_footprint(running->touched, current_kernel->touched);
     previous[running->stream] = current_kernel;
     current_kernel = nullptr;
+    open_before_wait = open_after_wait = false;
 }
 
 static void report(const access &a, const kernel &before, bool writes)
@@ -157,10 +161,9 @@ static void report(const access &a, const kernel &before, bool writes)
 
 void check_overlap(worker *w, const access &a)
 {
-    kernel *k = current_kernel.get();
-    if (!k || !k->overlaps) return;
+    const kernel *k = current_kernel.get();
+    if (!k || nothing_open(w)) return;
     const auto &open = has_passed_wait(w) ? k->unfinished_after_wait : k->unfinished;
-    if (open.empty()) return;
     uintptr_t end = a.address + a.bytes;
     for (const kernel_ptr &before : open)
         if (range_in(before->touched.of[WRITES], a.address, end) ||

@@ -60,7 +60,9 @@ void end_launch()
 void begin_block(worker *w)
 {
     int rank = w->gang ? w->async->rank : 0;
-    current = {launches, ++blocks_begun, rank, w->gang ? w->async->of->size : 1};
+    current = {
+        launches, ++blocks_begun, rank, w->gang ? w->async->of->size : 1,
+        (uint32_t)(w->block * w->threads) + 1};
     begin_shared(w);
     begin_cluster(w);
     drop_early_reads();

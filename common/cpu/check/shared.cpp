@@ -2,25 +2,20 @@
  * shared memory is as large as the launch says. */
 #include "cluster.h"
 #include "memory.h"
+#include "usual.h"
 
 #include <vector>
 
 namespace wbcpu::check
 {
-static block_memory memories[max_cluster]; /* by rank */
+block_memory memories[max_cluster];
 
-block_memory &memory_of(int rank)
-{
-    return memories[rank];
-}
 void begin_shared(worker *w)
 {
     block_memory &m = memories[current.rank];
     if (!m.cells) {
         size_t words = thread_local_words();
         m.cells = new cell[words]();
-        m.written = new uint8_t[words]();
-        m.of_block = new uint32_t[words]();
         m.copying = new uint16_t[words]();
     }
     m.stamp = current.block;
@@ -126,10 +121,9 @@ unwritten(worker *w, const access &a, const variable *v, uintptr_t word, uint8_t
 
 static void settle(const early_read &r)
 {
-    const uint8_t *written = memories[rank_of(r.at.address)].written;
+    const cell *c = memories[rank_of(r.at.address)].cells + r.word;
     bool first = r.word == shared_offset(r.at.address) / 4;
-    bool missing = first ? (written[r.word] & r.mask) != r.mask
-                         : !written[r.word] && !written[r.word + 1];
+    bool missing = first ? (c->written & r.mask) != r.mask : !c->written && !c[1].written;
     if (missing) tell_unwritten(r.at, r.of, r.thread);
 }
 void settle_early_reads(uint32_t phase)
@@ -153,16 +147,18 @@ uint32_t last_write(uintptr_t address, uint32_t *number, uint16_t *site)
     int rank = rank_of(address);
     if (rank < 0) return 0;
     const cell &c = memories[rank].cells[shared_offset(address) / 4];
-    if (c.stamp != memories[rank].stamp || !c.writer[0].thread) return 0;
-    *number = c.writer[0].thread;
-    *site = c.writer[0].site;
-    return c.writer[0].time;
+    cell_access wrote = c.at(WRITER);
+    if (c.stamp != memories[rank].stamp || !wrote.thread()) return 0;
+    *number = wrote.thread();
+    *site = (uint16_t)wrote.site();
+    return wrote.time();
 }
 void forget_writes(uintptr_t address, size_t bytes)
 {
     cell *c = memories[rank_of(address)].cells + shared_offset(address) / 4;
-    for (; bytes; bytes -= 4)
-        *c++ = cell();
+    for (; bytes; bytes -= 4, c++)
+        for (int i = WRITER; i <= READER_BEFORE; i++)
+            c->set(i, {});
 }
 
 std::string shared_element(uintptr_t address, unsigned bytes)
@@ -182,22 +178,23 @@ void shared_access(worker *w, const access &a)
     bool own = rank == current.rank;
     block_memory &m = memories[rank];
     uintptr_t offset = shared_offset(a.address);
-    size_t bytes = v->dynamic ? w->job->launch.shared_bytes : v->bytes;
-    if (__builtin_expect(offset + a.bytes > v->start + bytes, 0)) {
+    if (__builtin_expect(offset + a.bytes > shared_end(w, v), 0)) {
         v->dynamic ? past_dynamic(w, a, v) : past_static(a, v);
         return;
     }
-    uint8_t mask = a.bytes >= 4 ? 15 : (uint8_t)(((1 << a.bytes) - 1) << (offset & 3));
+    uint8_t mask = mask_of(offset, a.bytes);
     if (a.atomic) order_atomic(w, a);
     bool reached = own || writing_tile || reaches(w, a, rank);
     bool pending = copies_pending && check_pending(w, a);
+    cell_access now = now_of(w, a, mask);
     for (uintptr_t i = offset / 4; i <= (offset + a.bytes - 1) / 4; i++) {
-        if (m.of_block[i] != m.stamp) m.of_block[i] = m.stamp, m.written[i] = 0;
+        cell &c = m.cells[i];
+        renew(c, m.stamp);
         bool half = (i - offset / 4) % 2 == 0;
-        if (half && reached && needs_value(a) && (m.written[i] & mask) != mask)
+        if (half && reached && needs_value(a) && (c.written & mask) != mask)
             unwritten(w, a, v, i, mask);
-        if (a.write) m.written[i] |= mask;
-        if (reached && !pending) check_cell(w, m.cells[i], m.stamp, a, mask, true);
+        if (a.write) c.written |= mask;
+        if (reached && !pending) check_cell(w, c, a, now, true);
     }
     if (!own) return; /* it is another network's traffic */
     if (a.atomic)

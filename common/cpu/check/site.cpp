@@ -136,13 +136,11 @@ site sites[max_sites];
 uint16_t site_slot[site_slots];
 static unsigned used = 1;
 
-site *find_site(const void *pc, unsigned bytes, bool write)
+site *add_site(const void *pc, unsigned bytes, bool write)
 {
     unsigned i = first_slot(pc, write);
-    for (; site_slot[i]; i = (i + 1) % site_slots) {
-        site *s = &sites[site_slot[i]];
-        if (s->pc == pc && s->write == write) return s;
-    }
+    while (site_slot[i])
+        i = (i + 1) % site_slots;
     if (used == max_sites)
         refuse("check mode: the program has more than %u loads and stores", max_sites);
     site_slot[i] = (uint16_t)used;

@@ -178,6 +178,7 @@ static std::vector<variable>::iterator after(uintptr_t address)
 }
 const variable *global_variable(uintptr_t address)
 {
+    if (!in_program_data(address)) return nullptr; /* often */
     auto next = after(address);
     if (next == global.begin()) return nullptr;
     const variable &v = *std::prev(next);
@@ -185,6 +186,9 @@ const variable *global_variable(uintptr_t address)
 }
 bool near_device_variable(uintptr_t address)
 {
+    if (address - program_data + WBCPU_RED_ZONE >
+        program_data_bytes() + 2 * WBCPU_RED_ZONE)
+        return false;
     auto next = after(address);
     if (next != global.end() && next->device && next->start - address <= WBCPU_RED_ZONE)
         return true;

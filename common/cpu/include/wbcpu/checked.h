@@ -13,8 +13,6 @@ struct wbcpu_worker;
 
 #if defined(WBCPU_CHECKED) || defined(WBCPU_CHECK) /* the program, or the library */
 extern "C" {
-/* run_threads is about to call the kernel for the worker's next thread. */
-void wbcpu_thread_begins(wbcpu_worker *worker);
 /* What memcpy, memmove and memset are in the program. */
 void *wbcpu_checked_memcpy(void *to, const void *from, size_t bytes);
 void *wbcpu_checked_memmove(void *to, const void *from, size_t bytes);
@@ -45,7 +43,6 @@ void wbcpu_copy_ended(uint64_t *barrier, uint64_t phase);
 void wbcpu_wgmma_reads(int newest);
 }
 #else
-WBCPU_INLINE void wbcpu_thread_begins(wbcpu_worker *) {}
 WBCPU_INLINE void wbcpu_check_row(const void *) {}
 WBCPU_INLINE void wbcpu_check_tile(const void *, unsigned, unsigned, bool, bool, bool) {}
 WBCPU_INLINE void wbcpu_tensor_multiplies(unsigned) {}

@@ -9,8 +9,28 @@
 
 #include "qualifiers.h"
 
+#ifdef WBCPU_CHECKED
+/* The compiler reports no access to what is constant and has no constructor. A thread never
+ * sees a change: run_threads is not inlined, and changes threadIdx by its other name. */
+struct wbcpu_constant_dim3 {
+    unsigned x, y, z;
+    operator dim3() const
+    {
+        return dim3(x, y, z);
+    }
+    operator uint3() const
+    {
+        return uint3{x, y, z};
+    }
+};
+extern const WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
+extern const WBCPU_THREAD_LOCAL wbcpu_constant_dim3 blockDim, gridDim;
+extern WBCPU_THREAD_LOCAL uint3 wbcpu_thread_index __asm__("threadIdx");
+#else
 extern WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
 extern WBCPU_THREAD_LOCAL dim3 blockDim, gridDim;
+#define wbcpu_thread_index threadIdx
+#endif
 static constexpr int warpSize = 32;
 
 /* The part of a worker that inlined code accesses; the rest is in scheduler.h. */
@@ -87,8 +107,7 @@ int wbcpu_avoids_waits(void);
 }
 
 /* Calls work once for the lanes of the mask; value[l] is `own` of lane l. */
-WBCPU_INLINE void
-wbcpu_run_together(unsigned mask, const void *own, wbcpu_together work)
+WBCPU_INLINE void wbcpu_run_together(unsigned mask, const void *own, wbcpu_together work)
 {
     wbcpu_collective(
         WBCPU_OP_CALL, mask, (uint64_t)(uintptr_t)own, (uint64_t)(uintptr_t)work);

@@ -124,17 +124,18 @@ struct config {
 /* Runs threads of blocks one after another on the current stack, x fastest. When a thread
  * has to wait, it keeps this stack and the scheduler continues on another. */
 template <class Kernel>
-__attribute__((noinline)) void run_threads(const void *kernel, wbcpu_worker *worker)
+WBCPU_UNCHECKED __attribute__((noinline)) void
+run_threads(const void *kernel, wbcpu_worker *worker)
 {
     Kernel call = *static_cast<const Kernel *>(kernel);
+    uint3 &index = wbcpu_thread_index;
     for (;;) {
-        wbcpu_thread_begins(worker);
         call();
         if (__builtin_expect(worker->sequential, 1) &&
             ++worker->thread < worker->threads) {
-            if (++threadIdx.x == blockDim.x) {
-                threadIdx.x = 0;
-                if (++threadIdx.y == blockDim.y) threadIdx.y = 0, ++threadIdx.z;
+            if (++index.x == blockDim.x) {
+                index.x = 0;
+                if (++index.y == blockDim.y) index.y = 0, ++index.z;
             }
         } else if (!wbcpu_next_thread(worker)) {
             return;
