@@ -422,6 +422,7 @@ bool converse(struct talk *t)
     struct process *p = &t->child->process;
     double checked = now();
     record(t);
+    send_more(t); /* most questions fit into the socket */
     while (!t->done && p->pid) {
         struct pollfd fd[2] = {
             {p->socket, POLLIN, 0}, {t->output_closed ? -1 : p->output, POLLIN, 0}};
