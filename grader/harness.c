@@ -104,9 +104,9 @@ size_t workspace_bytes(const struct call *c)
 
 static void fill(unsigned char *p, size_t bytes, uint16_t pattern)
 {
-    for (size_t i = 0; i + 1 < bytes; i += 2)
-        memcpy(p + i, &pattern, 2); /* little-endian, as the grader's patterns are */
-    if (bytes % 2) p[bytes - 1] = (unsigned char)pattern;
+    memcpy(p, &pattern, bytes < 2 ? bytes : 2); /* little-endian, as the grader's are */
+    for (size_t done = 2; done < bytes; done *= 2)
+        memcpy(p + done, p, done < bytes - done ? done : bytes - done);
 }
 
 /* on: host code cannot touch device memory, and a launcher cannot copy from it. The harness

@@ -168,22 +168,46 @@ static void make_printable(char *text, size_t bytes)
 
 static void read_output(struct talk *t);
 
-/* The buffers of a result, each with its red zones: those that were left out are as they
- * were. NULL: the message has another size than its head says. */
+/* Has a result the size that its head says? Bit b of `kept`: the red zones of buffer b were
+ * left out, as they were as before. The workspace comes last, with red zones alone. */
+static bool right_size(const struct talk *t, uint32_t kept)
+{
+    size_t left_out = 2 * RED_ZONE * (size_t)__builtin_popcount(kept);
+    return !(kept >> (t->d->buffers + 1)) &&
+           t->header.bytes + left_out == full_result_bytes(t->d);
+}
+
+static size_t part_bytes(const struct case_data *d, int b)
+{
+    return b < d->buffers ? d->buffer[b].bytes : 0;
+}
+
+/* Is what came equal to an earlier result, as most are? */
+static bool equal(const struct talk *t, uint32_t kept, const struct result *earlier)
+{
+    const unsigned char *from = t->payload + sizeof(struct wire_result);
+    const unsigned char *all = earlier->bytes;
+    if (!all || earlier->head.kept != kept) return false;
+    for (int b = 0; b <= t->d->buffers; b++) {
+        size_t zone = kept >> b & 1 ? RED_ZONE : 0;
+        size_t whole = part_bytes(t->d, b) + 2 * RED_ZONE, came = whole - 2 * zone;
+        if (memcmp(from, all + zone, came) != 0) return false;
+        from += came, all += whole;
+    }
+    return true;
+}
+
+/* The buffers of a result, each between its red zones */
 static unsigned char *all_bytes(const struct talk *t, uint32_t kept)
 {
     static uint16_t zone[RED_ZONE / 2];
-    uint32_t parts = (uint32_t)t->d->buffers + 1;
-    size_t full = full_result_bytes(t->d) - sizeof(struct wire_result);
-    size_t left_out = 2 * RED_ZONE * (size_t)__builtin_popcount(kept);
-    if (kept >> parts || t->header.bytes + left_out != full_result_bytes(t->d))
-        return NULL;
     for (size_t i = 0; !zone[RED_ZONE / 2 - 1]; i++) /* once */
         zone[i] = FILL_RED_ZONE;
     const unsigned char *from = t->payload + sizeof(struct wire_result);
-    unsigned char *all = xmalloc(full), *to = all;
-    for (uint32_t b = 0; b < parts; b++) {
-        size_t bytes = b + 1 < parts ? t->d->buffer[b].bytes : 0, around = 2 * RED_ZONE;
+    unsigned char *all = xmalloc(full_result_bytes(t->d) - sizeof(struct wire_result));
+    unsigned char *to = all;
+    for (int b = 0; b <= t->d->buffers; b++) {
+        size_t bytes = part_bytes(t->d, b), around = 2 * RED_ZONE;
         if (kept >> b & 1) {
             memcpy(to, zone, RED_ZONE);
             memcpy(to + RED_ZONE + bytes, zone, RED_ZONE);
@@ -202,21 +226,16 @@ static void keep_result(struct talk *t)
 {
     struct result r = {.present = true};
     const struct result *same = &t->run->result[same_data(t->which)];
-    size_t bytes = full_result_bytes(t->d) - sizeof r.head;
     memcpy(&r.head, t->payload, sizeof r.head);
     make_printable(r.head.cuda_message, sizeof r.head.cuda_message);
     bool head_alone = r.head.cuda_error || t->d->dry;
-    if (!head_alone) r.bytes = all_bytes(t, r.head.kept);
-    if (r.head.which != t->which ||
-        (head_alone ? t->header.bytes != sizeof r.head : !r.bytes)) {
-        free(r.bytes);
+    if (r.head.which != t->which || (head_alone ? t->header.bytes != sizeof r.head
+                                                : !right_size(t, r.head.kept))) {
         refuse(t);
         return;
     }
-    if (r.bytes && same->bytes && !memcmp(r.bytes, same->bytes, bytes)) {
-        free(r.bytes);
-        r.bytes = same->bytes, r.shared = true; /* as most are */
-    }
+    r.shared = !head_alone && equal(t, r.head.kept, same);
+    if (!head_alone) r.bytes = r.shared ? same->bytes : all_bytes(t, r.head.kept);
     t->run->result[t->which] = r;
     t->done = true;
     if (t->which == CALL_A) { /* it has flushed what its kernels printed */
@@ -403,6 +422,7 @@ bool converse(struct talk *t)
     struct process *p = &t->child->process;
     double checked = now();
     record(t);
+    send_more(t); /* most questions fit into the socket */
     while (!t->done && p->pid) {
         struct pollfd fd[2] = {
             {p->socket, POLLIN, 0}, {t->output_closed ? -1 : p->output, POLLIN, 0}};

@@ -27,6 +27,12 @@ static void flip(unsigned char *p, enum element e)
     memcpy(p, &bits, element_bytes(e));
 }
 
+/* The lowest bit of each hexadecimal digit that is 0 */
+static uint64_t zero_digits(uint64_t x)
+{
+    return ~(x | x >> 1 | x >> 2 | x >> 3) & 0x1111111111111111u;
+}
+
 void make_variant(unsigned char *to, const struct case_data *d, uint32_t number)
 {
     uint64_t state = d->seed + ((uint64_t)number << 32);
@@ -36,10 +42,13 @@ void make_variant(unsigned char *to, const struct case_data *d, uint32_t number)
         if (!buffer->filled) continue;
         memcpy(to, d->set[0].bytes[b], buffer->bytes);
         bool is_float = e == ELEMENT_F32 || e == ELEMENT_F16 || e == ELEMENT_BF16;
-        uint64_t bits = 0;
-        for (size_t i = 0; is_float && i < buffer->bytes / element_bytes(e); i++) {
-            bits = i % 16 ? bits >> 4 : next_random(&state); /* 4 bits per element */
-            if (!(bits & 15)) flip(to + i * element_bytes(e), e);
+        size_t size = element_bytes(e), n = is_float ? buffer->bytes / size : 0;
+        for (size_t i = 0; i < n; i += 16) { /* 4 random bits for each element */
+            uint64_t zeros = zero_digits(next_random(&state));
+            for (; zeros; zeros &= zeros - 1) {
+                size_t at = i + (size_t)__builtin_ctzll(zeros) / 4;
+                if (at < n) flip(to + at * size, e);
+            }
         }
         to += buffer->bytes;
     }

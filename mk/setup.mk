@@ -5,7 +5,7 @@ override PYTHON := $(CURDIR)/build/host/python
 
 # The stamps keep every other call quick. `make setup` checks everything again, and so
 # does a PYTHON= that differs from the last one. `make -n` leaves them alone.
-LAST_PYTHON := $(shell cat build/host/python.given 2>/dev/null)
+LAST_PYTHON := $(file <build/host/python.given)
 ONLY_PRINT  := $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 ifneq ($(if $(ONLY_PRINT),,$(filter setup setup-test setup-book,$(MAKECMDGOALS))$(filter-out $(LAST_PYTHON),$(GIVEN_PYTHON))),)
 $(shell rm -f $(addprefix build/host/setup.,base test book))

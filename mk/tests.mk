@@ -53,7 +53,9 @@ list-tests:
 
 # Criterion programs link the library, and what a line `// links: grader/data.o ...`
 # names.
-links = $(addprefix $(B)/,$(shell sed -n 's,^// links: ,,p' tests/$(1).c))
+LINKS := $(shell awk '/^\/\/ links: / { for (i = 3; i <= NF; i++) print FILENAME ":" $$i }' \
+                 $(wildcard tests/test_*.c) /dev/null)
+links = $(patsubst tests/$(1).c:%,$(B)/%,$(filter tests/$(1).c:%,$(LINKS)))
 $(CRITERION:=.o): | setup-test  # criterion.h may not be installed yet
 $(CRITERION): $(B)/tests/%: $(B)/objects/tests/%.o $$(call links,$$*) $(WB)
 	$(LINK) -lcriterion

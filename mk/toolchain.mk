@@ -1,6 +1,8 @@
 # toolchain.mk - which back end, which compilers, and how sources become objects, the
 # library and programs.
-NVCC      ?= $(or $(shell command -v nvcc),$(wildcard $(CURDIR)/.cuda/packages/nvidia/*/bin/nvcc))
+ifeq ($(origin NVCC),undefined)
+NVCC      := $(or $(shell command -v nvcc),$(wildcard $(CURDIR)/.cuda/packages/nvidia/*/bin/nvcc))
+endif
 CUDA_HOME ?= $(if $(NVCC),$(abspath $(dir $(realpath $(shell command -v $(NVCC))))..))
 
 # Without BACKEND=: cuda where nvcc compiles for the GPU that answers, otherwise cpu.

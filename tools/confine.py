@@ -1,5 +1,6 @@
 """confine.py - runs compilers and linkers on sources that are not trusted, inside the
 sandbox (build/host/sandboxed), with limits of time, memory and file size."""
+import functools
 import os
 import re
 import shutil
@@ -47,9 +48,14 @@ def prefixes(*programs):
     return found - {"/", "/usr", "/usr/local"}
 
 
+@functools.cache
+def describe():
+    return subprocess.run([SANDBOXED, "--describe"], capture_output=True, text=True)
+
+
 class Sandbox:
     def __init__(self, source, settings, allow_none):
-        told = subprocess.run([SANDBOXED, "--describe"], capture_output=True, text=True)
+        told = describe()
         self.described = told.stdout.strip() if told.returncode == 0 else "off"
         if told.returncode and not (source.trusted or allow_none):
             raise Stopped("this system cannot confine the compiler "

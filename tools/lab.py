@@ -204,16 +204,18 @@ def adapter(settings, lab):
 def link(source, settings, sandbox, functions, defined):
     """The executable, with stubs for what the sources do not define."""
     objects = [f"{stems(source, n)}.o" for n in source.sources]
-    student, missing = source.made / "student.o", source.made / "missing"
+    student, stubs = source.made / "student.o", []
     labkit.isolate(objects, student, defined, sandbox.tool, settings.backend == "cpu")
-    stubs = labkit.stubs({f: functions[f] for f in functions if f not in defined})
-    Path(f"{missing}.c").write_text(stubs)
-    sandbox.tool(*settings.cc, "-w", "-c", f"{missing}.c", "-o", f"{missing}.o")
+    missing = {f: functions[f] for f in functions if f not in defined}
+    if missing:
+        text, stubs = source.made / "missing.c", [source.made / "missing.o"]
+        text.write_text(labkit.stubs(missing))
+        sandbox.tool(*settings.cc, "-w", "-c", text, "-o", *stubs)
     program = source.made / source.lab
     harness = [adapter(settings, source.lab), *settings.harness]
     files = [w for w in [*harness, *settings.libs] if os.path.isfile(w)]
-    code, said = sandbox.run(*settings.link, student, f"{missing}.o", *harness,
-                             *settings.libs, "-o", program, reads=files)
+    code, said = sandbox.run(*settings.link, student, *stubs, *harness, *settings.libs,
+                             "-o", program, reads=files)
     if code:
         raise Stopped(f"{said}{source.lab} uses a name that is not defined anywhere: "
                       "see the linker's message")

@@ -218,11 +218,15 @@ def isolate(objects, out, functions, tool=run, without_starts=False):
     parts = [f"{out}.part{i}" for i in range(len(objects))]
     for obj, part in zip(objects, parts):
         own_templates(obj, part, tool)
-    tool(LD, "-r", "-o", joined, *parts)
+    if len(parts) == 1:
+        os.rename(parts[0], joined)
+    else:
+        tool(LD, "-r", "-o", joined, *parts)
     # A linker knows what runs before and after main by the names of these sections.
     starts = {s.name for s in elf.read(joined).sections if s.name.startswith(elf.POINTERS)}
     unused = [f"--rename-section={name}=.unused{i}" for i, name in enumerate(sorted(starts))]
     tool(OBJCOPY, *(unused if without_starts else []), f"--keep-global-symbols={keep}",
          joined, str(out))
     for path in (joined, keep, *parts):
-        os.remove(path)
+        if os.path.exists(path):
+            os.remove(path)

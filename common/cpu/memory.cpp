@@ -108,11 +108,23 @@ bool reserve_device_memory()
     return false;
 }
 
+/* A page above the memory that protect() changes is read-only. So this memory is a mapping
+ * of its own, which the system need not split and join each time. */
+static char *fence;
+
 static void protect(int how)
 {
+    static const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t start = device.low_water / huge_page * huge_page, /* whole pages */
         bytes = (device.high_water - start + huge_page - 1) / huge_page * huge_page;
-    if (bytes) mprotect(device.base + start, bytes, how);
+    char *end = device.base + start + bytes;
+    if (!bytes) return;
+    if (end != fence && end + page <= device.base + device.size) {
+        if (fence) mprotect(fence, page, PROT_READ | PROT_WRITE);
+        fence = end;
+        mprotect(fence, page, PROT_READ);
+    }
+    mprotect(device.base + start, bytes, how);
 }
 void open_guarded_memory()
 {
@@ -190,7 +202,10 @@ static char *allocate(size_t bytes)
         if (bytes > device.size - device.high_water) return nullptr;
         char *p = device.base + device.high_water;
         device.high_water += bytes;
-        if (guarded && open_count == 0) protect(PROT_NONE);
+        if (guarded && open_count == 0)
+            protect(PROT_NONE);
+        else if (fence && device.base + device.high_water > fence)
+            protect(PROT_READ | PROT_WRITE);
         return p;
     }
     size_t whole = fit->first;

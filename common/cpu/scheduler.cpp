@@ -87,9 +87,13 @@ static uint32_t random_bits(worker *w)
 static int random_set_bit(worker *w, uint32_t mask)
 {
     unsigned skip = random_bits(w) % (unsigned)__builtin_popcount(mask);
+#ifdef __BMI2__
+    return __builtin_ctz(__builtin_ia32_pdep_si(bit((int)skip), mask));
+#else
     while (skip--)
         mask &= mask - 1;
     return __builtin_ctz(mask);
+#endif
 }
 
 /* The current warp has no ready lane. Lanes that wait in __activemask have converged as

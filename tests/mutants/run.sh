@@ -11,8 +11,8 @@ every_second() { # 0|1 CHOICE
     TMP=$TMP/$1 n=0
     mutants_begin
     for file in tests/mutants/lab*/*.edit tests/mutants/lab*/*.cu; do
-        lab=$(basename "$(dirname "$file")")
-        case $lab/$(basename "$file") in
+        lab=${file#tests/mutants/} lab=${lab%%/*}
+        case ${file#tests/mutants/} in
         $2*) [ $((n++ % 2)) != "$1" ] || mutant "$lab" "$file" ;;
         esac
     done
