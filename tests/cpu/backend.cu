@@ -395,6 +395,11 @@ static void count_piece(void *counts, int i)
         (int *)counts + i);
 }
 
+// Toolkit 13's 4-vectors
+static_assert(alignof(double4_16a) == 16 && alignof(double4_32a) == 32);
+static_assert(sizeof(long4_16a) == 32 && sizeof(ulonglong4_32a) == 32);
+static_assert(std::is_same_v<decltype(make_longlong4_32a(1, 2, 3, 4)), longlong4_32a>);
+
 // Larger than what one worker copies, not a multiple of its pieces
 static bool large_copy_is_right()
 {

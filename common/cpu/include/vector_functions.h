@@ -40,6 +40,24 @@ WBCPU_VECTOR(unsigned long long, ulonglong)
 WBCPU_VECTOR(float, float)
 WBCPU_VECTOR(double, double)
 #undef WBCPU_VECTOR
+
+#define WBCPU_VECTOR(type, name)                                                         \
+    WBCPU_MAKE name make_##name(type x, type y, type z, type w)                          \
+    {                                                                                    \
+        name v = {x, y, z, w};                                                           \
+        return v;                                                                        \
+    }
+WBCPU_VECTOR(long, long4_16a)
+WBCPU_VECTOR(long, long4_32a)
+WBCPU_VECTOR(unsigned long, ulong4_16a)
+WBCPU_VECTOR(unsigned long, ulong4_32a)
+WBCPU_VECTOR(long long, longlong4_16a)
+WBCPU_VECTOR(long long, longlong4_32a)
+WBCPU_VECTOR(unsigned long long, ulonglong4_16a)
+WBCPU_VECTOR(unsigned long long, ulonglong4_32a)
+WBCPU_VECTOR(double, double4_16a)
+WBCPU_VECTOR(double, double4_32a)
+#undef WBCPU_VECTOR
 #undef WBCPU_MAKE
 
 #endif

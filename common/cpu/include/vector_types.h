@@ -30,6 +30,20 @@ WBCPU_VECTOR(float, float, 4, 8, 16)
 WBCPU_VECTOR(double, double, 8, 16, 16)
 #undef WBCPU_VECTOR
 
+/* Toolkit 13's 4-vectors that say their alignment */
+#define WBCPU_VECTOR(type, name)                                                         \
+    struct name##_16a { type x, y, z, w; } WBCPU_ALIGNED(16);                            \
+    struct name##_32a { type x, y, z, w; } WBCPU_ALIGNED(32);                            \
+    typedef struct name##_16a name##_16a;                                                \
+    typedef struct name##_32a name##_32a;
+
+WBCPU_VECTOR(long, long4)
+WBCPU_VECTOR(unsigned long, ulong4)
+WBCPU_VECTOR(long long, longlong4)
+WBCPU_VECTOR(unsigned long long, ulonglong4)
+WBCPU_VECTOR(double, double4)
+#undef WBCPU_VECTOR
+
 /* The size of a grid or a block; missing dimensions are 1. */
 struct dim3 {
     unsigned int x, y, z;
