@@ -39,6 +39,10 @@ test-programs: $$(TEST_PROGRAMS)
 test-gpu:  ## develop: on a computer with a GPU: suites, solutions, compute-sanitizer
 	@BACKEND=cuda PYTHON=$(PYTHON) tests/gpu.sh
 
+ARM_LABS := lab03 lab04
+test-arm: | setup  ## develop: on 64-bit Arm, in a virtual machine: two labs, ARM_SUITES= (tests/arm.sh)
+	@LABS="$(ARM_LABS)" PYTHON=$(PYTHON) tests/arm.sh $(ARM_SUITES)
+
 examples: | setup  ##+ develop: run the commands of the examples in the guides again
 	@$(PYTHON) tools/examples.py write --all
 
@@ -48,6 +52,8 @@ compile-archs:  ## develop: compile all device code for every GPU architecture s
 # For tests/gpu.sh: the labs, and the programs, each of which is a suite.
 list-labs:
 	@echo $(LABS)
+list-arm:
+	@echo $(if $(findstring tests/cpu,$(ARM_SUITES)),$(CPU_TESTS) $(LIB_TESTS)) $(addprefix $(B)/tests/labs/,intruder old_kernel)
 list-tests:
 	@echo $(CRITERION) $(sort $(filter $(B)/tests/cpu/%,$(TEST_PROGRAMS)))
 
@@ -76,4 +82,4 @@ $(B)/tests/labs/%: $(B)/objects/tests/labs/%.o
 TEST_PROGRAMS += $(B)/tests/ops/ops $(OPS_DATA)/names $(SANDBOXED) $(LAB_BEGINS:=.gch) \
                  $(addprefix $(B)/tests/labs/,intruder old_kernel) $(GRADER) $(HARNESS) \
                  $(LABS:%=$(B)/objects/grader/adapters/%.o) $(WB) $(if $(CHECK),,check-mode)
-.PHONY: examples test test-programs test-gpu compile-archs list-labs list-tests ops-data
+.PHONY: examples test test-programs test-gpu test-arm compile-archs list-labs list-tests list-arm ops-data

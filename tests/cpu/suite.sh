@@ -128,7 +128,9 @@ for compiler in $compilers; do
     done
 done
 for file in tests/cpu/wrong/run_*.cu; do
-    if build "${CXX:-g++}" "$file" "$TMP/run" >"$TMP/.out" 2>&1; then
+    if [ "$(basename "$file")/$(uname -m)" = run_divide.cu/aarch64 ]; then
+        skip "run_divide" "AArch64 divides by zero without an error, as GPUs do"
+    elif build "${CXX:-g++}" "$file" "$TMP/run" >"$TMP/.out" 2>&1; then
         # one worker, so that the same block deadlocks first on every machine
         wrong "at run time" "$file" env WB_THREADS=1 "$TMP/run"
     else echo "not ok - $file does not compile"; tap_show; tap_failed=1; fi

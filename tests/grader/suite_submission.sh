@@ -286,15 +286,17 @@ E2
     for name in __SANITIZE_THREAD__ __tsan_read4 WBCPU_UNCHECKED wbcpu_load_unchecked; do
         check "$who: $name" grep -q "poisoned \"$name\"" "$TMP/said"
     done
+    local header=xmmintrin.h load='_mm_cvtss_f32(_mm_load_ss(p))'
+    [ "$(uname -m)" != aarch64 ] || header=arm_neon.h load='vgetq_lane_f32(vld1q_f32(p), 0)'
     breach "a check of its own" __tsan_write4 <<E2
 $paste
-#include <xmmintrin.h>
+#include <$header>
 static void seen(void *) PASTE(__as, m__)("__tsan_write4");
 static __attribute__((used)) void seen(void *) {}
-float first(const float *p) { return _mm_cvtss_f32(_mm_load_ss(p)); }
+float first(const float *p) { return $load; }
 namespace nvcuda_ = wbcpu;
 E2
-    for name in xmmintrin.h wbcpu; do
+    for name in $header wbcpu; do
         check "$who: $name" grep -q "contract breach: $name: " "$TMP/said"
     done
 }

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# arm.sh [SUITE...] - what `make test-arm` runs: README's commands, suites and two labs on
+# 64-bit Arm, in a virtual machine with Debian's kernel. For Debian and Ubuntu; needs
+# qemu-system-arm and e2fsprogs, no root access. qemu-user would not do: it has neither
+# execveat nor seccomp nor Landlock, which the grader's sandbox uses.
+#
+#   LABS="lab03 lab04"   labs whose solutions are built and graded
+#   CPU=neoverse-n1      qemu's name of the CPU; max has SVE
+#   MEMORY=4G
+#
+# build/arm holds the packages and disk.img, which keeps what was built: a second run is
+# shorter. The virtual machine has no network. It tests the last commit.
+set -eu
+cd "$(dirname "$0")/.."
+arm=$PWD/build/arm release=bookworm mirror=${MIRROR:-http://deb.debian.org/debian}
+suites=${*:-tests/cpu/suite_lib.sh tests/cpu/suite.sh tests/labs/suite_sandbox.sh}
+PATH=$PATH:/usr/sbin:/sbin
+fail() { echo "test-arm: $*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || fail "$1 is missing: sudo apt-get install $2"; }
+need apt-get "apt (this needs Debian or Ubuntu)"
+need qemu-system-aarch64 qemu-system-arm
+need mke2fs e2fsprogs
+PYTHON=${PYTHON:-build/host/python}
+
+# What tools/setup.sh would install, and the smallest system around it.
+packages=(gcc g++ binutils libc6-dev libjansson-dev make git python3 python3-venv gdb
+    libcriterion-dev libopenmpi-dev openmpi-bin valgrind procps groff-base clang
+    libclang-rt-dev libsentencepiece-dev mawk iproute2 mount login linux-image-cloud-arm64)
+
+download() { # with an apt of its own, which knows nothing of this machine's packages
+    mkdir -p "$arm"/apt/{state/lists/partial,cache/archives/partial,etc}
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main" \
+        >"$arm/apt/etc/sources.list"
+    local apt=(apt-get -qq -o Dir::State="$arm/apt/state" -o Dir::Cache="$arm/apt/cache"
+        -o Dir::State::status=/dev/null -o Dir::Etc::sourcelist="$arm/apt/etc/sources.list"
+        -o Dir::Etc::sourceparts=- -o APT::Architecture=arm64 -o APT::Architectures=arm64
+        -o Debug::NoLocking=1 -o APT::Sandbox::User=)
+    "${apt[@]}" update
+    "${apt[@]}" install -y --no-install-recommends --download-only '?essential' "${packages[@]}"
+}
+
+# Packages are unpacked, not configured: their scripts would run for a quarter of an hour.
+# What the scripts would do that matters here follows.
+make_root() { # ROOT
+    local top deb name
+    for top in bin sbin lib; do mkdir -p "$1/usr/$top"; ln -s usr/$top "$1/$top"; done
+    for deb in "$arm"/apt/cache/archives/*.deb; do
+        dpkg-deb --fsys-tarfile "$deb" | tar -xf - -C "$1" --keep-directory-symlink
+    done
+    mkdir -p "$1"/{arm/wheels,work,proc,sys,dev,tmp,run,root}
+    cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"
+    cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"
+    ln -sf dash "$1/usr/bin/sh"
+    for name in awk=mawk cc=gcc c++=g++ which=which.debianutils mpicc=mpicc.openmpi \
+        mpirun=mpirun.openmpi; do
+        ln -sf "${name#*=}" "$1/usr/bin/${name%=*}"
+    done
+}
+download_wheels() { # FOLDER VERSION
+    "$PYTHON" -m pip download -q --disable-pip-version-check --only-binary=:all: \
+        --platform manylinux_2_28_aarch64 --platform manylinux2014_aarch64 \
+        --python-version "$2" -d "$1" -r requirements.txt -r tests/requirements.txt \
+        -r docs/book/requirements.txt
+}
+
+if [ ! -e "$arm/disk.img" ]; then
+    echo "test-arm: downloads Debian's packages for arm64 (0.5 GB) and makes build/arm/disk.img"
+    [ ! -e "$arm/root" ] || fail "build/arm/root is left from a run that stopped: remove build/arm"
+    mkdir -p "$arm/root"
+    download || fail "the packages cannot be downloaded (is debian-archive-keyring installed?)"
+    make_root "$arm/root"
+    version=$(basename "$(readlink "$arm/root/usr/bin/python3")")
+    download_wheels "$arm/root/arm/wheels" "${version#python}"
+    cp "$arm"/root/boot/vmlinuz-* "$arm/vmlinuz"
+    mke2fs -q -t ext4 -E root_owner=0:0 -d "$arm/root" "$arm/disk.new" 12G >/dev/null
+    mv "$arm/disk.new" "$arm/disk.img"
+    rm -rf --one-file-system "$arm/root" "$arm/apt"
+fi
+
+# --- the second disk: a tar with this commit and what to do ------------------------------
+send=$(mktemp -d)
+trap 'rm -rf "$send"' EXIT
+mkdir "$send/arm"
+git clone -q --bare --depth 1 "file://$PWD" "$send/arm/commit"
+cp tests/arm_guest.sh "$send/arm/guest.sh"
+printf 'suites="%s" labs="%s"\n' "$suites" "${LABS:-lab03 lab04}" >"$send/arm/what"
+tar -C "$send" --owner=0 --group=0 -cf "$send/disk" arm
+truncate -s %1M "$send/disk"
+
+drive() { echo "-drive file=$1,if=none,id=$2,format=raw,cache=unsafe -device nvme,drive=$2,serial=$2"; }
+# The first start takes the script from the second disk, too.
+start='mount -t devtmpfs dev /dev; tar xf /dev/nvme1n1 -C /; exec bash /arm/guest.sh'
+# shellcheck disable=SC2046
+qemu-system-aarch64 -M virt -cpu "${CPU:-neoverse-n1}" -accel tcg,thread=multi \
+    -smp "$(nproc)" -m "${MEMORY:-4G}" -nic none -nographic -no-reboot \
+    -kernel "$arm/vmlinuz" $(drive "$arm/disk.img" a) $(drive "$send/disk" b) \
+    -append "root=/dev/nvme0n1 rw console=ttyAMA0 quiet panic=-1 init=/bin/sh -- -c \"$start\"" \
+    </dev/null | stdbuf -oL tr -d '\r' | tee "$arm/log"
+[ "$(tail -n 200 "$arm/log" | grep -c '^test-arm: exit 0$')" = 1 ] || fail "see build/arm/log"
