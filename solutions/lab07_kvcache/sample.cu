@@ -37,6 +37,7 @@
 //>     // i = threadIdx.x, threadIdx.x + THREADS, ... About 3 lines.
 //>     return largest(best);
 //> }
+#include "sample_argmax.cuh"
 #include "sample_once.cuh"
 #include "sample_parts.cuh"  // kernels that reduce a long row to its few candidates
 // END SOLUTION
@@ -184,15 +185,19 @@ wb_status sample_f32(
             top_k_kernel, once, grid, ONCE_THREADS, RING_BYTES, stream, x, a, once);
         return wb_launched();
     }
-    a.part = temperature > 0.0f ? part_of(B, V) : ARGMAX_STEP;
+    bool argmax = !alone && temperature == 0.0f;
+    a.part = argmax ? ARGMAX_PART : part_of(B, V);
     unsigned blocks = (unsigned)((size_t)B * parts_of(V, a.part));
+    if (argmax) {
+        launch_pdl(argmax_kernel, blocks, PART_THREADS, 0, stream, x, a);
+        launch_pdl(pick_kernel, B, WARP, 0, stream, x, a);
+        return wb_launched();
+    }
     if (!alone && filtered) {
         launch_pdl(highest_kernel, blocks, PART_THREADS, 0, stream, x, a);
         launch_pdl(bins_kernel, blocks, PART_THREADS, 0, stream, x, a);
     }
-    if (!alone && temperature == 0.0f)
-        launch_pdl(argmax_kernel, blocks, PART_THREADS, 0, stream, x, a);
-    else if (!alone)
+    if (!alone)
         launch_pdl(best_kernel, blocks, PART_THREADS, 0, stream, x, a, filtered);
     int threads = V < THREADS ? (V + WARP - 1) / WARP * WARP : THREADS;
     launch_pdl(sample_kernel, B, threads, 0, stream, x, a, filtered, alone);

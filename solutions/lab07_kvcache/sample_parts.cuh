@@ -96,44 +96,6 @@ static __global__ void __launch_bounds__(PART_THREADS) highest_kernel(batch x, r
     if (threadIdx.x == 0) s.highest[part] = high;
 }
 
-/* Temperature 0: the best key of each part. A thread has ARGMAX_VECS vectors of 4 logits of
- * a step, all loaded before the first one is used. */
-constexpr int ARGMAX_VECS = 4, ARGMAX_STEP = PART_THREADS * ARGMAX_VECS * 4;
-static __global__ void __launch_bounds__(PART_THREADS) argmax_kernel(batch x, rules a)
-{
-    pdl_trigger();
-    pdl_wait();
-    int parts = parts_of(a.V, a.part), part = blockIdx.x % parts, b = blockIdx.x / parts;
-    row r = row_of(x, b, a.V);
-    int end = min(a.V, (part + 1) * a.part), first = part * a.part + threadIdx.x * 4;
-    bool aligned = (uintptr_t)r.logits % sizeof(float4) == 0;
-    float best = -INFINITY;
-    int at = first;  // without a number above -inf: the first entry
-    for (int start = first; start < end; start += ARGMAX_STEP) {
-        alignas(16) float z[ARGMAX_VECS][4];
-#pragma unroll
-        for (int v = 0; v < ARGMAX_VECS; v++) {
-            int i = start + v * PART_THREADS * 4;
-            if (aligned && i + 4 <= end)
-                *(float4 *)z[v] = *(const float4 *)(r.logits + i);
-            else
-#pragma unroll
-                for (int c = 0; c < 4; c++)
-                    z[v][c] = i + c < end ? r.logits[i + c] : NAN;
-        }
-#pragma unroll
-        for (int v = 0; v < ARGMAX_VECS; v++)
-#pragma unroll
-            for (int c = 0; c < 4; c++) {
-                int i = start + v * PART_THREADS * 4 + c;
-                float score = score_of(a, z[v][c], r.seen && i < end && r.seen[i]);
-                if (score > best) best = score, at = i;  // not NaN
-            }
-    }
-    u64 key = block_reduce<false>(first < end ? key_of(best, at) : 0);
-    if (threadIdx.x == 0) scratch_of(x.workspace, b, a.V).best[part] = key;
-}
-
 /* The highest z of a row, from its parts */
 static __device__ float max_z_of(const u64 *highest, int parts)
 {
