@@ -22,7 +22,7 @@ OPENBLAS ?= $(shell $(PYTHON) -c 'import scipy_openblas32 as o; \
     print(o.get_lib_dir() + "/" + o.get_library(fullname=True))' 2>/dev/null)
 $(B)/objects/common/cpu/openblas.o: GEMM_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
 # Loops that -O2 does not turn into vector code
-$(call objects,$(foreach f,gemm gemm_bf16 cublas mma wgmma check/lessons check/order,common/cpu/$(f).cpp)): GEMM_FLAGS = -O3
+$(call objects,$(foreach f,gemm gemm_bf16 cublas mma wgmma check/lessons check/order check/signals,common/cpu/$(f).cpp)): GEMM_FLAGS = -O3
 
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \

@@ -14,7 +14,7 @@
  *     race.cpp       two accesses to one word, at least one a write: are they ordered?
  *     cell.h         what remains of the accesses to a word
  *     order.cpp      what orders them: barriers, warp collectives, `__threadfence`
- *     lessons.h      what threads learn from atomic operations
+ *     lessons.h      what threads learn from atomic operations: signals.cpp
  *     sync.cpp       barriers, masks, shuffles, deadlocks, infinite loops
  *     counts.h       requests, sectors, bank conflicts
  *     async.cpp      cp.async: copied as late as allowed, not visible before

@@ -2,9 +2,11 @@
 #ifndef WBCPU_CHECK_LESSONS_H
 #define WBCPU_CHECK_LESSONS_H
 
+#include "order.h"
+
 #include <algorithm>
+#include <map>
 #include <memory>
-#include <stdint.h>
 #include <vector>
 
 namespace wbcpu::check
@@ -43,6 +45,30 @@ struct lessons {
         return *at;
     }
 };
+
+/* Of the running block */
+struct block_order : block_clocks {
+    uint32_t fence[max_threads]; /* at the last __threadfence */
+    uint32_t async[max_threads]; /* at the last fence_async */
+    uint32_t phase[max_threads]; /* of the cluster barrier that is known to have ended */
+    uint32_t syncs, fence_syncs[max_threads]; /* of the block, and then */
+    /* Collectives of a part of a warp: what lane l knows of lane k, [w][l][k] */
+    uint32_t partial[max_warps][32][32];
+    uint32_t partial_block[max_warps];   /* the block that it belongs to */
+    std::map<uint64_t, lessons> learned; /* by block */
+};
+extern WBCPU_THREAD_LOCAL block_order *here;
+/* The latest time of `before` that `thread` knows without __threadfence */
+uint32_t known_time(unsigned thread, unsigned before);
+
+/* signals.cpp */
+extern bool signals;            /* the launch has a __threadfence or a volatile write */
+void forget_signals();          /* a launch begins */
+void forget_signals_of_block(); /* a block begins: shared memory starts again */
+/* Has the thread learned, by itself or since from another, that what `before` did in its
+ * block until `time` happened before what it does now? */
+bool learned_of(
+    uint64_t block, unsigned thread, unsigned before, uint32_t time, bool was_read);
 }  // namespace wbcpu::check
 
 #endif
