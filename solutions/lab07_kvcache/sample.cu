@@ -197,8 +197,7 @@ wb_status sample_f32(
         launch_pdl(highest_kernel, blocks, PART_THREADS, 0, stream, x, a);
         launch_pdl(bins_kernel, blocks, PART_THREADS, 0, stream, x, a);
     }
-    if (!alone)
-        launch_pdl(best_kernel, blocks, PART_THREADS, 0, stream, x, a, filtered);
+    if (!alone) launch_pdl(best_kernel, blocks, PART_THREADS, 0, stream, x, a, filtered);
     int threads = V < THREADS ? (V + WARP - 1) / WARP * WARP : THREADS;
     launch_pdl(sample_kernel, B, threads, 0, stream, x, a, filtered, alone);
     return wb_launched();

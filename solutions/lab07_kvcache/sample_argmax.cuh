@@ -10,7 +10,7 @@
 #include "cuda/pdl.cuh"
 #include "sample_parts.cuh"
 
-/* A thread has ARGMAX_VECS vectors of 4 logits, all loaded before the first one is used. */
+/* A thread's vectors of 4 logits, all loaded before the first one is used */
 constexpr int ARGMAX_VECS = 8, ARGMAX_PART = PART_THREADS * ARGMAX_VECS * 4;
 
 /* Entries below it have a smaller z than `highest`. As a float, z is not exact: where
