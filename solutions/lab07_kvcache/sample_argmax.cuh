@@ -1,4 +1,4 @@
-// BEGIN SOLUTION 07.6 (about 95 lines)
+// BEGIN SOLUTION 07.5 (about 95 lines)
 /* sample_argmax.cuh - lab 07, part 07.5: temperature 0 and a long row. Blocks share the
  * row; a second kernel compares their keys.
  *

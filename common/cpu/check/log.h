@@ -28,7 +28,7 @@ inline bool is_block(uint64_t entry) /* the start of a basic block: its address 
 /* The thread that was the last to log something, almost always the next, too: its next
  * entry, and the end of the room for them. `used` of its log is set when it stops. */
 struct writing_log {
-    const worker *by; /* never the running worker: nobody */
+    const worker *by; /* never the running worker: no thread */
     unsigned thread;
     uint64_t *next, *end;
     lane_log *of;

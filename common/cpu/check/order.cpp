@@ -120,7 +120,7 @@ uint32_t known_time(unsigned thread, unsigned before)
     return time;
 }
 
-/* --- fences ------------------------------------------------------------------------- */
+/* --- __threadfence ------------------------------------------------------------------ */
 
 void fenced(worker *w)
 {
