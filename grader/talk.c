@@ -168,8 +168,8 @@ static void make_printable(char *text, size_t bytes)
 
 static void read_output(struct talk *t);
 
-/* Has a result the size that its head says? Bit b of `kept`: the red zones of buffer b were
- * left out, as they were as before. The workspace comes last, with red zones alone. */
+/* Does a result have the size that its head implies? Bit b of `kept`: the red zones of
+ * buffer b are unchanged and were not sent. Of the workspace, the last, only they are. */
 static bool right_size(const struct talk *t, uint32_t kept)
 {
     size_t left_out = 2 * RED_ZONE * (size_t)__builtin_popcount(kept);

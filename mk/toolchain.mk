@@ -93,7 +93,7 @@ endef
 # misaligned access, as a GPU does (common/cpu/alignment.cpp); not those under a sanitizer.
 # DWARF 4: with 5, clang++ warns of checksums when it assembles its own output.
 # -fno-section-anchors: on AArch64, g++ would reach a variable from the address of another,
-# which the red zones move away.
+# but red zones change the distance between them.
 LAB_TRAPS   := -DWBCPU_RED_ZONES -fsanitize=alignment -fno-sanitize-recover=alignment
 # Warnings for learners, once: check mode compiles the same sources. Half-written code has
 # unused variables, and threadIdx.x < n compares unsigned with int.

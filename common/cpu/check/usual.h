@@ -1,6 +1,7 @@
-/* usual.h - what check mode does at most accesses: aligned ones of a plain type, by a kernel,
- * to device memory that has been written, or to the block's own shared memory. All others
- * take the general way: on_access in callbacks.cpp. Internal to check mode.
+/* usual.h - the short way of check mode, for the usual accesses: aligned ones of a plain
+ * type, by a kernel, to device memory that has been written, or to the block's own shared
+ * memory. All others take the general way: on_access in callbacks.cpp. Internal to check
+ * mode.
  */
 #ifndef WBCPU_CHECK_USUAL_H
 #define WBCPU_CHECK_USUAL_H
@@ -28,7 +29,7 @@ inline uint8_t mask_of(uintptr_t offset, unsigned bytes)
     return bytes >= 4 ? 15 : (uint8_t)(((1 << bytes) - 1) << (offset & 3));
 }
 
-/* Are all bytes allocated, and written, too, unless this is a write? It writes them. */
+/* true: all bytes are allocated and, for a read, written; a write marks them as written */
 template <unsigned bytes, bool write> WBCPU_INLINE bool usual_state(uint8_t *state)
 {
     constexpr unsigned part = bytes < 8 ? bytes : 8;
@@ -57,7 +58,7 @@ WBCPU_INLINE bool surely_ordered(const worker *w, const cell &c, int i, uint8_t 
            (before / 32 == w->thread / 32 && time <= clocks->at_warp[before]);
 }
 
-/* Checks the words of an access and keeps it there. false: it may race; nothing is kept. */
+/* Checks the words of an access and records it. false: it may race; nothing is recorded. */
 template <unsigned bytes, bool write>
 WBCPU_INLINE bool usual_words(worker *w, cell *c, uint32_t stamp, const access &a)
 {
@@ -105,7 +106,7 @@ template <unsigned bytes, bool write> WBCPU_INLINE bool usual_shared(worker *w, 
     bool written = !copies_pending;
     for (unsigned i = 0; i < (bytes + 3) / 4; i++)
         written &= c[i].stamp == m.stamp && (c[i].written & mask) == mask;
-    if (!written) { /* what a thread of the block has written is a part of a variable */
+    if (!written) { /* the first write must lie within one variable */
         if (is_internal_offset(offset)) return true;
         const variable *v = variable_at(offset);
         if (!write || copies_pending || !v || offset + bytes > shared_end(w, v))

@@ -46,7 +46,7 @@ static enum shape read_factor(struct reader *r)
     if (i >= r->end || r->depth == MAX_DEPTH) return ANY;
     if (is_index(s, i)) return read_index(r);
     r->at = next(s, i);
-    if (is(s, i, "(") && is_type(r->k, r->at)) { /* to a wider type, or one as wide */
+    if (is(s, i, "(") && is_type(r->k, r->at)) { /* to an integer of 32 or 64 bits */
         for (; r->at < mate(s, i); r->at = next(s, r->at))
             if (!token_in(s, r->at, "int unsigned size_t long const")) return ANY;
         r->at = next(s, r->at);
@@ -132,7 +132,7 @@ enum shape shape_of(struct kernel *k, int first, int end)
     return r.at >= end ? shape : ANY;
 }
 
-/* A narrow type could wrap around between two threads. */
+/* A narrow or unsigned type could wrap around between two threads of a row. */
 static int is_narrow(const struct kernel *k, const struct variable *v)
 {
     for (int i = v->type; i < v->type_end; i++)

@@ -11,7 +11,7 @@
  *             for each of its threads { sum += x[i + its number]; }
  *     for each thread { the rest of its loop }
  *
- * g++ makes vectors of the inner loop. */
+ * g++ vectorizes the inner loop. */
 #include "blocks_write.h"
 
 #include <string.h>

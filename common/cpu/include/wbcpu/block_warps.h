@@ -5,8 +5,8 @@
  *     once           exchange::name(slot, threads, gone)
  *     each thread    take::name<type of the value>(slot, thread)
  *
- * All threads of the block come by that have not exited (gone), so the result is the one
- * that wbcpu_collective has. */
+ * All threads that have not exited (gone) take part, so the result is that of
+ * wbcpu_collective. */
 #ifndef WBCPU_BLOCK_WARPS_H
 #define WBCPU_BLOCK_WARPS_H
 

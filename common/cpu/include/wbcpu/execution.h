@@ -10,8 +10,8 @@
 #include "qualifiers.h"
 
 #ifdef WBCPU_CHECKED
-/* The compiler reports no access to what is constant and has no constructor. A thread never
- * sees a change: run_threads is not inlined, and changes threadIdx by its other name. */
+/* Check mode sees no read of a constant without a constructor: the compiler adds no call
+ * there. A thread never sees a change: run_threads is not inlined, and changes threadIdx by its other name. */
 struct wbcpu_constant_dim3 {
     unsigned x, y, z;
     operator dim3() const

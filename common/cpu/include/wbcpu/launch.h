@@ -20,7 +20,7 @@
 struct wbcpu_launch {
     void (*run_threads)(const void *kernel, wbcpu_worker *worker);
     const void *kernel;
-    /* A copy of the kernel for a launch that waits. NULL: its bytes are enough. */
+    /* A copy of the kernel for a launch that waits. NULL: copying its bytes is enough. */
     void *(*copy)(const void *kernel);
     void (*destroy)(void *copy);
     size_t kernel_bytes;
@@ -30,7 +30,7 @@ struct wbcpu_launch {
     const char *name, *file;
     int line;
     bool overlaps;   /* in check mode: launched by launch_pdl */
-    bool in_lab;     /* where the host launches all kernels */
+    bool in_lab;     /* there only the host may launch kernels */
     uint8_t cluster; /* blocks of a cluster */
 };
 namespace wbcpu
@@ -39,7 +39,7 @@ struct config;
 }
 
 extern "C" {
-/* Takes what the kernel is called and how it is launched; the rest of *launch stays. */
+/* Stores the name of the kernel and how it is launched in *launch; no other field. */
 void wbcpu_describe_launch(
     wbcpu_launch *launch, const char *file, int line, const char *name,
     const wbcpu::config *how);
