@@ -2,7 +2,6 @@
 #include "causes.h"
 
 #include "data.h"
-#include "safetensors.h"
 #include "util.h"
 
 #include <stdlib.h>
@@ -22,12 +21,11 @@ static void add(struct causes *c, const char *key, const char *words)
     const struct view *v = c->of;
     const char *kind = key + strlen(v->name);
     bool factor = !strncmp(kind, ".times.", 7);
-    const st_tensor *t = st_find(c->file, key);
-    if (!t || t->dtype != ST_F32 || t->elements != (factor ? v->rows : v->elements))
-        return;
+    const float *value = tensor(c->file, key, ST_F32, factor ? v->rows : v->elements);
+    if (!value) return;
     c->all[c->count++] = (struct cause){
         .words = text_of("%s", words),
-        .value = t->data,
+        .value = value,
         .factor = factor,
         .partial = !strncmp(kind, ".if.some_", 9),
         .nan = !strncmp(kind, ".if.nan_", 8)};
@@ -40,8 +38,7 @@ void causes_read(struct causes *c, const struct view *output)
     size_t length = strlen(output->name);
     if (c->of == output || !c->path) return;
     if (!c->file) c->file = st_open(c->path, NULL);
-    const char *text = c->file ? st_metadata(c->file, "causes") : NULL;
-    json_t *causes = json_loads(text ? text : "{}", 0, NULL);
+    json_t *causes = c->file ? json_metadata(c->file, "causes") : NULL;
     forget(c);
     c->of = output;
     c->all = xalloc((json_object_size(causes) + 1) * sizeof *c->all);

@@ -1,7 +1,6 @@
 /* data.c - reads the inputs and expected values of a case. */
 #include "data.h"
 
-#include "safetensors.h"
 #include "util.h"
 
 #include <math.h>
@@ -106,15 +105,14 @@ buffer_bytes(const struct case_data *d, const unsigned char *result, int b)
 
 /* --- reading them ------------------------------------------------------------------- */
 
-/* NULL if it does not exist, or has another type or size. */
-static const void *
+const void *
 tensor(const st_file *f, const char *name, st_dtype dtype, size_t elements)
 {
     const st_tensor *t = st_find(f, name);
     return t && t->dtype == dtype && t->elements == elements ? t->data : NULL;
 }
 
-static json_t *json_metadata(const st_file *f, const char *key)
+json_t *json_metadata(const st_file *f, const char *key)
 {
     const char *text = st_metadata(f, key);
     return json_loads(text ? text : "{}", 0, NULL);

@@ -4,6 +4,7 @@
 #include "cases.h"
 #include "causes.h"
 #include "protocol.h"
+#include "safetensors.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -49,8 +50,8 @@ struct data_set {
     const unsigned char *bytes[MAX_BUFFERS]; /* of filled buffers */
     const double *want[MAX_ARGS];            /* of judged outputs, in logical order */
     const float *tol[MAX_ARGS];
-    struct causes *causes;                   /* known mistakes, or NULL */
-    struct st_file *in, *out;                /* the files that all these point into */
+    struct causes *causes;    /* known mistakes, or NULL */
+    struct st_file *in, *out; /* the files that all these point into */
 };
 
 struct case_data {
@@ -75,6 +76,11 @@ int data_load(
     struct case_data *d, const char *folder, const char *name, int sets, char *error,
     size_t error_bytes);
 void data_free(struct case_data *d);
+/* The data of a tensor in a file of the reference. NULL if it does not exist, or has
+ * another type or size. */
+const void *tensor(const st_file *f, const char *name, st_dtype dtype, size_t elements);
+/* A JSON value in the metadata of such a file; {} without it. The caller owns it. */
+json_t *json_metadata(const st_file *f, const char *key);
 size_t element_bytes(enum element e);
 double element_value(enum element e, const unsigned char *p);
 void element_values(double *to, enum element e, const unsigned char *p, size_t n);
