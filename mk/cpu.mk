@@ -11,7 +11,7 @@ $(B)/libwbcpu.a: $(call objects,$(wildcard common/cpu/*.cpp $(if $(filter 1,$(CH
 LIBRARY_FLAGS := $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls -g0)
 $(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPU_FLAGS) $(LIBRARY_FLAGS) $(GEMM_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
+	$(Q)$(CXX) $(CPU_FLAGS) $(LIBRARY_FLAGS) $(FILE_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)
@@ -20,9 +20,9 @@ endif
 
 OPENBLAS ?= $(shell $(PYTHON) -c 'import scipy_openblas32 as o; \
     print(o.get_lib_dir() + "/" + o.get_library(fullname=True))' 2>/dev/null)
-$(B)/objects/common/cpu/openblas.o: GEMM_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
+$(B)/objects/common/cpu/openblas.o: FILE_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
 # Loops that -O2 does not turn into vector code
-$(call objects,$(foreach f,gemm gemm_bf16 cublas mma wgmma check/lessons check/order check/signals,common/cpu/$(f).cpp)): GEMM_FLAGS = -O3
+$(call objects,$(foreach f,gemm gemm_bf16 cublas mma wgmma check/lessons check/order check/signals,common/cpu/$(f).cpp)): FILE_FLAGS = -O3
 
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
