@@ -132,7 +132,7 @@ LDLIBS            = -L$(CUDA_HOME)/lib64 \
     -lpthread -ldl -lrt -lm
 NVCC_FLAGS = $(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) \
              -Xcompiler -Wall,-fno-gnu-unique,-fPIC
-# NVCC_MAKES=--cuda: the device code and the host's source, no object; for a test
+# NVCC_MAKES=-cubin: checks all of a source, but makes device code alone; for a test
 NVCC_MAKES := -c
 define compile_cu
 @mkdir -p $(dir $(2))

@@ -17,8 +17,8 @@ objects() { # FOLDER SOURCE...
     for source in "${@:2}"; do echo "$1/objects/${source%.cu}.o"; done
 }
 
-# What links is compiled whole; of the rest nvcc makes the device code and the host's
-# source, which the CPU back end's suites compile.
+# What links is compiled whole; of the rest nvcc makes the device code. It reports mistakes
+# in host code then, too, and the CPU back end's suites compile that.
 rest=$(git ls-files 'solutions/*/ladder/*.cu' 'labs/*.cu')
 whole=$(git ls-files 'solutions/*/*.cu' 'common/ops/*.cu' 'bench/kernels.cu' | grep -v /ladder/)
 # shellcheck disable=SC2086
@@ -26,7 +26,7 @@ whole=$(git ls-files 'solutions/*/*.cu' 'common/ops/*.cu' 'bench/kernels.cu' | g
     whole=$(objects $build $whole) rest=$(objects $build-source $rest)
     cuda $build $whole
     # 177: starters do not use everything yet, see mk/toolchain.mk.
-    cuda $build-source NVCC_MAKES=--cuda ARCH="$arch -diag-suppress 177" $rest
+    cuda $build-source NVCC_MAKES=-cubin ARCH="$arch -diag-suppress 177" $rest
 } >"$TMP/log" 2>&1
 for file in $whole $rest; do
     name=${file#"$build"*/objects/}
