@@ -1,7 +1,7 @@
 /* main.c - the program that ./grade starts: the order of the work.
  *
  *     options.c                     the command line
- *     cases.c                       what is graded: labs, cases, hints
+ *     cases.c, labs.c               what is graded: labs, cases, hints
  *     generate.c, private.c         makes the data; where it is kept from the learner's code
  *     data.c                        reads inputs and expected values
  *     build.c                       what the executable was built from

@@ -1,5 +1,5 @@
 // test_grader_cases.c - the cases file: what it may say, and the bounds that it sets.
-// links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
+// links: objects/grader/cases.o objects/grader/labs.o objects/grader/data.o objects/grader/util.o
 // links: objects/grader/causes.o objects/grader/findings.o objects/grader/structure.o
 #include "../grader/cases.h"
 #include "../grader/data.h"

@@ -1,6 +1,6 @@
 // test_grader_judge.c - what the grader says of made-up results.
 // links: objects/tests/grader/scene.o
-// links: objects/grader/cases.o objects/grader/data.o objects/grader/util.o
+// links: objects/grader/cases.o objects/grader/labs.o objects/grader/data.o objects/grader/util.o
 // links: objects/grader/causes.o
 // links: objects/grader/judge.o objects/grader/repeats.o objects/grader/values.o
 // links: objects/grader/compare.o objects/grader/writes.o
