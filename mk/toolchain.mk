@@ -126,8 +126,8 @@ CFLAGS   += -fPIC
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=
 # Labs do not need cuBLAS, and their sandbox does not read .cuda (tools/setup_cuda.sh).
-LDLIBS            = -L$(CUDA_HOME)/lib64 \
-    $(if $(filter $(CURDIR)/%,$(CUDA_HOME)),-Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64) \
+CUDA_RPATH        = $(if $(filter $(CURDIR)/%,$(CUDA_HOME)),-Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64)
+LDLIBS            = -L$(CUDA_HOME)/lib64 $(CUDA_RPATH) \
     -lcudart_static -Wl,--as-needed -lcublas -lcublasLt -Wl,--no-as-needed -lstdc++ \
     -lpthread -ldl -lrt -lm
 NVCC_FLAGS = $(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) \
