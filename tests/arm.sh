@@ -25,7 +25,7 @@ need mke2fs e2fsprogs
 PYTHON=${PYTHON:-build/host/python}
 
 # What tools/setup.sh would install, and the smallest system around it.
-packages=(gcc g++ binutils libc6-dev libjansson-dev make git python3 python3-venv gdb
+packages=(gcc g++ binutils libc6-dev libjansson-dev make git python3 gdb
     procps mawk iproute2 mount login linux-image-cloud-arm64)
 
 download() { # with an apt of its own, which knows nothing of this machine's packages
@@ -48,7 +48,7 @@ make_root() { # ROOT
     for deb in "$arm"/apt/cache/archives/*.deb; do
         dpkg-deb --fsys-tarfile "$deb" | tar -xf - -C "$1" --keep-directory-symlink
     done
-    mkdir -p "$1"/{arm/wheels,work,proc,sys,dev,tmp,run,root}
+    mkdir -p "$1"/{arm,work,proc,sys,dev,tmp,run,root}
     cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"
     cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"
     ln -sf dash "$1/usr/bin/sh"
@@ -56,10 +56,10 @@ make_root() { # ROOT
         ln -sf "${name#*=}" "$1/usr/bin/${name%=*}"
     done
 }
-download_wheels() { # FOLDER VERSION
-    "$PYTHON" -m pip download -q --disable-pip-version-check --only-binary=:all: \
+install_wheels() { # FOLDER VERSION
+    "$PYTHON" -m pip install -q --disable-pip-version-check --only-binary=:all: \
         --platform manylinux_2_28_aarch64 --platform manylinux2014_aarch64 \
-        --python-version "$2" -d "$1" -r requirements.txt
+        --python-version "$2" --target "$1" -r requirements.txt
 }
 
 if [ ! -e "$arm/disk.img" ]; then
@@ -69,7 +69,7 @@ if [ ! -e "$arm/disk.img" ]; then
     download || fail "the packages cannot be downloaded (is debian-archive-keyring installed?)"
     make_root "$arm/root"
     version=$(basename "$(readlink "$arm/root/usr/bin/python3")")
-    download_wheels "$arm/root/arm/wheels" "${version#python}"
+    install_wheels "$arm/root/arm/python" "${version#python}"
     cp "$arm"/root/boot/vmlinuz-* "$arm/vmlinuz"
     mke2fs -q -t ext4 -E root_owner=0:0 -d "$arm/root" "$arm/disk.new" 12G >/dev/null
     mv "$arm/disk.new" "$arm/disk.img"

@@ -2,7 +2,7 @@
 # arm_guest.sh - the only process of the virtual machine that tests/arm.sh starts.
 # shellcheck disable=SC2046,SC2086,SC2154 # lists of words; /arm/what sets two of them
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 BACKEND=cpu
-export PIP_NO_INDEX=1 PIP_FIND_LINKS=/arm/wheels # no network
+export PYTHONPATH=/arm/python # no network
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mkdir -p /dev/pts /dev/shm
@@ -22,7 +22,7 @@ run_all() (
     git fetch -q --depth 1 file:///arm/commit HEAD
     git reset -q --hard FETCH_HEAD # leaves the times of equal files alone
     uname -srm
-    make setup
+    make setup PYTHON=/usr/bin/python3
     make -j"$(nproc)" grader
     make -j"$(nproc)" $(make -s list-arm ARM_SUITES="$suites")
     build/host/sandboxed --describe
