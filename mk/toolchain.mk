@@ -58,6 +58,9 @@ known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2
 # -fno-var-tracking: to note where each variable is in optimized code takes g++ a fifth of
 # its time. gdb shows variables with OPT=-O0.
 CPU_TARGET ?= native
+ifeq ($(CPU_TARGET),portable)
+override CPU_TARGET := $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
+endif
 TRANSLATE := build/host/translate
 TRANSLATE_FLAGS := $(if $(filter 1,$(CHECK)),--check)
 CPU_FLAGS := $(shell grep -v '^\#' common/cpu/flags) $(OPT) -march=$(CPU_TARGET) \
