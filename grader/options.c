@@ -35,7 +35,8 @@ static const char usage[] =
     "  --json FILE                also writes the results for other programs: tools/export\n"
     "                             converts them to JUnit, CSV and other formats\n"
     "  --timeout-scale X          multiplies the time limits: 10 s of CPU time and 30 s\n"
-    "                             per case, 300 s in all\n"
+    "                             per case, 300 s in all; the default is the\n"
+    "                             environment's TIMEOUT_SCALE, or 1\n"
     "  --check                    also prints the whole report of check mode: counts per\n"
     "                             line, docs/check.md\n"
     "  --html FILE                writes that report as a page\n"
@@ -79,6 +80,8 @@ static void read_number(const char *flag, const char *text, uint64_t *seed, doub
 struct options read_options(int argc, char **argv)
 {
     struct options o = {.folder = "build/cpu", .seed = DEFAULT_SEED, .timeout_scale = 1};
+    const char *scale = getenv("TIMEOUT_SCALE");
+    if (scale && *scale) read_number("TIMEOUT_SCALE", scale, NULL, &o.timeout_scale);
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
         if (!strcmp(a, "--build"))

@@ -13,11 +13,16 @@ override JSON := $(value JSON)
 override GPU := $(value GPU)
 export ARGS HTML JSON GPU
 
+# wbcc has these libraries built in. Only the ones that the program uses are linked.
+FOUND_LIBS = $(foreach name,cublas cublasLt curand cufft cuda,$(if $(wildcard \
+    $(CUDA_HOME)/lib64/lib$(name).so $(CUDA_HOME)/lib64/stubs/lib$(name).so),-l$(name)))
+RUN_COMPILER = $(if $(filter cpu,$(BACKEND)),tools/wbcc,$(NVCC) $(CUDA_RPATH) \
+    -Xlinker --as-needed $(FOUND_LIBS))
 run:  ## learn: build and run your own program (FILE=x.cu ARGS=...)
 	@[ -n "$$FILE" ] || { echo "which program? make run FILE=prog.cu [ARGS=...]"; exit 1; }
 	@mkdir -p $(B)/programs
-	@name=$(B)/programs/$$(basename "$$FILE" .cu); $(if $(filter cpu,$(BACKEND)),tools/wbcc,$(NVCC)) \
-	    "$$FILE" -o "$$name" -run -run-args "$$ARGS"
+	@name=$(B)/programs/$$(basename "$$FILE" .cu); $(RUN_COMPILER) "$$FILE" -o "$$name" \
+	    -run -run-args "$$ARGS"
 
 check: export NVCC := $(NVCC)
 check: | setup  ## learn: your own program in check mode (FILE=x.cu ARGS=... HTML=x.html)

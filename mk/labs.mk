@@ -144,7 +144,7 @@ reset-%: | setup  ## learn: start a lab again (reset-lab03; keeps a backup)
 
 # A handout's kernels run on every CPU and GPU, and do not contain lines of their sources.
 # They are linked into programs and into shared libraries.
-HANDOUT_TARGET ?= $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
+HANDOUT_TARGET ?= portable
 handout: | setup  ## course: a tree without solutions: make handout OUT=folder [LADDER=1]
 	@$(if $(and $(filter command,$(origin OUT)),$(OUT)),, \
 	    echo "make handout OUT=folder: name the folder to write"; exit 1)

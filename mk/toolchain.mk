@@ -58,6 +58,9 @@ known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2
 # -fno-var-tracking: to note where each variable is in optimized code takes g++ a fifth of
 # its time. gdb shows variables with OPT=-O0.
 CPU_TARGET ?= native
+ifeq ($(CPU_TARGET),portable)
+override CPU_TARGET := $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
+endif
 TRANSLATE := build/host/translate
 TRANSLATE_FLAGS := $(if $(filter 1,$(CHECK)),--check)
 CPU_FLAGS := $(shell grep -v '^\#' common/cpu/flags) $(OPT) -march=$(CPU_TARGET) \
@@ -126,8 +129,8 @@ CFLAGS   += -fPIC
 BACKEND_INCLUDES := -isystem $(CUDA_HOME)/include
 BACKEND_LIBS     :=
 # Labs do not need cuBLAS, and their sandbox does not read .cuda (tools/setup_cuda.sh).
-LDLIBS            = -L$(CUDA_HOME)/lib64 \
-    $(if $(filter $(CURDIR)/%,$(CUDA_HOME)),-Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64) \
+CUDA_RPATH        = $(if $(filter $(CURDIR)/%,$(CUDA_HOME)),-Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64)
+LDLIBS            = -L$(CUDA_HOME)/lib64 $(CUDA_RPATH) \
     -lcudart_static -Wl,--as-needed -lcublas -lcublasLt -Wl,--no-as-needed -lstdc++ \
     -lpthread -ldl -lrt -lm
 NVCC_FLAGS = $(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) \

@@ -2,8 +2,8 @@
 # run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), two at a
 # time (JOBS=1: one), adds up their results, shows what failed, what was skipped and why,
 # and ends with `N passed, N failed`. A suite that ends without a reason counts as one
-# failure. Its time limit is SUITE_LIMIT seconds, or the N of a line `# limit: N` in it, or
-# 900.
+# failure. Its time limit is the N of a line `# limit: N` in it, or 900 s, times
+# TIMEOUT_SCALE.
 set -u
 cd "$(dirname "$0")/.."
 export BACKEND=${BACKEND:-cpu} B=${B:-build/cpu} PYTHON=${PYTHON:-build/host/python}
@@ -16,7 +16,8 @@ run_suite() { # SUITE LOG
     start=$(date +%s)
     case $suite in *.sh | *.py) run=("$suite") ;; *) run=("$suite" --tap -j2) ;; esac
     limit=$(sed -n 's/^# limit: \([0-9]*\).*/\1/p' "$suite" 2>/dev/null | head -1)
-    timeout --kill-after=10 "${SUITE_LIMIT:-${limit:-900}}" "${run[@]}" >"$log" 2>&1 </dev/null
+    limit=$(awk "BEGIN {print ${limit:-900} * ${TIMEOUT_SCALE:-1}}")
+    timeout --kill-after=10 $limit "${run[@]}" >"$log" 2>&1 </dev/null
     rc=$?
     skips=$(grep -cE '^ok .*# SKIP' "$log")
     oks=$(($(grep -cE '^ok ' "$log") - skips))

@@ -98,4 +98,7 @@ says() { # WORDS COMMAND...
 }
 json() { "$PYTHON" -c "import json,sys; r=json.load(open('$1')); sys.exit(not ($2))"; }
 
+# Seconds until something that must not be slow is stopped.
+scaled() { awk "BEGIN {print $1 * ${TIMEOUT_SCALE:-1}}"; }
+
 tap_done() { exit $tap_failed; }

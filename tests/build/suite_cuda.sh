@@ -34,5 +34,15 @@ for file in $whole $rest; do
 done
 check "without a word from nvcc" sh -c '! grep -iE "warning|error" "$1"' - "$TMP/log"
 check "the trainer links with nvcc's objects" cuda $build $build/tinylm
+# The program ends with an error where there is no GPU.
+cat >"$TMP/blas.cu" <<'END'
+#include <cublas_v2.h>
+int main() { cublasHandle_t h; return cublasCreate(&h); }
+END
+cuda $build run FILE="$TMP/blas.cu" >"$TMP/log" 2>&1
+check_says "make run links cuBLAS with a program that uses it" "libcublas.so" \
+    readelf -d $build/programs/blas
+check "and no other library" sh -c '! readelf -d "$1" | grep -E "curand|cufft"' - \
+    $build/programs/blas
 rm -rf $build-source
 tap_done

@@ -8,7 +8,8 @@ for file in /etc/passwd /proc/self/environ /dev/zero "$work/hidden/expected.h"; 
 done
 mkdir "$work/in" "$work/out"
 mv "$work"/src* "$work/in/"
-gcc=("$sandboxed" --compiler --read "$work/in" --write "$work/out" --memory 1500 --cpu 20)
+gcc=("$sandboxed" --compiler --read "$work/in" --write "$work/out" --memory 1500
+    --cpu "$(scaled 20)" --seconds "$(scaled 300)")
 
 # --- what compilers do ------------------------------------------------------------------
 cat >"$work/in/good.cpp" <<'END'
@@ -77,13 +78,13 @@ echo '#include "self.h"' >../in/self.cpp
 mkfifo ../in/fifo
 echo '#include "fifo"' >../in/fifo.cpp
 check_fails "${who}a template bomb ends" "memory" \
-    "${gcc[@]}" --memory 300 --cpu 5 g++ -c ../in/bomb.cpp -o x.o
+    "${gcc[@]}" --memory 300 --cpu "$(scaled 5)" g++ -c ../in/bomb.cpp -o x.o
 check_fails "${who}a huge object too" "rror" \
     "${gcc[@]}" --file 20 g++ -c ../in/large.cpp -o x.o
 size=$(du -sm . | cut -f1)
 check "${who}it is not written" [ "$size" -lt 100 ]
 check_fails "${who}so does a header that includes itself" "rror" \
-    "${gcc[@]}" --cpu 2 g++ -fmax-errors=3 -c ../in/self.cpp -o x.o
+    "${gcc[@]}" --cpu "$(scaled 2)" g++ -fmax-errors=3 -c ../in/self.cpp -o x.o
 check_fails "${who}a FIFO is waited for until the time limit" "stopped after 1 s" \
     "${gcc[@]}" --seconds 1 g++ -c ../in/fifo.cpp -o x.o
 check "${who}exit code 124" exits 124 "${gcc[@]}" --seconds 0.2 sleep 60
@@ -93,13 +94,13 @@ check "${who}CPU time is limited: exit code 128 + signal" exits 137 \
 
 # --- nothing is left --------------------------------------------------------------------
 gone() { # FILE: the process whose id is in the file is no more
-    for _ in $(seq 100); do
+    for _ in $(seq "$(scaled 100)"); do
         kill -0 "$(cat "$1")" 2>/dev/null || return 0
         sleep 0.1
     done
     return 1
 }
-here() { for _ in $(seq 100); do [ -s "$1" ] && return; sleep 0.1; done; return 1; }
+here() { for _ in $(seq "$(scaled 100)"); do [ -s "$1" ] && return; sleep 0.1; done; return 1; }
 left='sleep 600 & echo $! >left; exit 3'
 check "${who}a program that stays behind: exit code" exits 3 "${gcc[@]}" sh -c "$left"
 check "${who}it is killed" gone left
@@ -126,7 +127,7 @@ old_cgroups() { # of processes that no longer run
 # --- with and without cgroups, without /proc --------------------------------------------
 "$sandboxed" --compiler sh -c 'sleep 600' & box_pid=$!
 made=
-for _ in $(seq 20); do
+for _ in $(seq "$(scaled 20)"); do
     guard=$(cat /proc/$box_pid/task/$box_pid/children 2>/dev/null)
     [ -z "$guard" ] || made=$(find /sys/fs/cgroup -name "warpbook-${guard% }" 2>/dev/null)
     [ -z "$made" ] || break

@@ -101,7 +101,7 @@ small=("$sandboxed" --memory 300 "$intruder")
 check_says "${who}memory is limited" "held: Cannot allocate" "${small[@]}" memory
 check_says "${who}so are a compiler's addresses, shared ones too" "held: Cannot" \
     "$sandboxed" --compiler --memory 300 "$intruder" large-shared
-brief=("$sandboxed" --seconds 20)
+brief=("$sandboxed" --seconds "$(scaled 20)")
 check "${who}page tables count" over_limit \
     "${brief[@]}" --memory 40 "$intruder" page-tables
 check "${who}so is what is left when the first thread has ended" over_limit \
