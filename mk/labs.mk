@@ -56,10 +56,11 @@ $(B)/labs/settings: FORCE
 # keeps it.
 BEGINS_COMPILE = $(patsubst -I%,-I$(CURDIR)/%,$(LAB_COMPILE)) -x c++-header \
     $(CURDIR)/common/cpu/include/cuda_runtime.h
-$(LAB_BEGINS): $(B)/labs/settings
-	@echo '#include "$(CURDIR)/common/cpu/include/cuda_runtime.h"' >$@
-$(LAB_BEGINS:=.gch): %.gch: $(B)/labs/settings $(shell find common/cpu/include -type f) | % setup
-	$(Q)$(BEGINS_COMPILE) -o $@.new && mv $@.new $@
+$(LAB_BEGINS):
+	@mkdir -p $(@D)
+	@echo '#include "../../../../common/cpu/include/cuda_runtime.h"' >$@
+$(LAB_BEGINS:=.gch): %.gch: common/cpu/flags mk/toolchain.mk $(shell find common/cpu/include -type f) | % setup
+	$(Q)$(BEGINS_COMPILE) -o $@.$$$$ && mv $@.$$$$ $@
 
 grader: $(B)/labs/settings $(LAB_BEGINS:=.gch) $(SANDBOXED) $(GRADER) $(HARNESS) $(BACKEND_LIBS) $(CU_TOOLS) \
         $(LABS:%=$(B)/objects/grader/adapters/%.o) $(if $(CHECK),,check-mode) | setup  ##+ develop: the grader, and what labs are built with

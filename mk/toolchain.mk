@@ -110,7 +110,10 @@ LAB_COMPILE := $(CXX) $(filter-out $(OPT),$(CPU_FLAGS)) \
 LAB_READS   :=
 # What every source begins with, compiled once: parsing it takes a tenth of a compilation.
 # g++ says nothing when it cannot use the .gch; then it reads the header.
-LAB_BEGINS  := $(if $(findstring clang,$(CXX)),,$(B)/labs/cuda_runtime.h)
+# Build folders with equal flags share it.
+empty       :=
+FLAGS_NAME  := $(subst $(empty) ,,$(subst /,_,$(CXX)$(if $(filter 1,$(CHECK)),-check,$(LAB_OPT))$(SANITIZE)-$(CPU_TARGET)))
+LAB_BEGINS  := $(if $(findstring clang,$(CXX)),,build/host/begins/$(FLAGS_NAME)/cuda_runtime.h)
 CU_TOOLS    := $(TRANSLATE)
 else
 # --- CUDA: nvcc for the GPU found, otherwise for ARCHS ----------------------------------
