@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), two at a
+# run.sh SUITE... - runs suites that print TAP (scripts, Criterion programs), three at a
 # time (JOBS=1: one), adds up their results, shows what failed, what was skipped and why,
 # and ends with `N passed, N failed`. A suite that ends without a reason counts as one
 # failure. Its time limit is the N of a line `# limit: N` in it, or 900 s, times
@@ -51,7 +51,7 @@ runner() {
         run_suite "$suite" "$logs/$number"
     done
 }
-for ((i = 1; i <= ${JOBS:-2}; i++)); do runner "$@" & done
+for ((i = 1; i <= ${JOBS:-3}; i++)); do runner "$@" & done
 wait
 read -r passed failed skipped < <(cat "$logs"/*.sum | awk '{p += $1; f += $2; s += $3} END {print p + 0, f + 0, s + 0}')
 [ "$skipped" = 0 ] && echo "$passed passed, $failed failed" || echo "$passed passed, $failed failed, $skipped skipped"

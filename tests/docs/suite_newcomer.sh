@@ -12,5 +12,5 @@ git ls-files -z --cached --others --exclude-standard -- Makefile mk labs referen
 reuse_builds "$tree"
 mkdir -p build/data && ln -s "$PWD/build/data" "$tree/build/"
 check "a newcomer's way through lab 00" env -u BUILD -u B -u MAKEFLAGS -u MFLAGS \
-    -u MAKELEVEL OPT=$QUICK NO_COLOR=1 "$PYTHON" tests/docs/newcomer.py check "$tree"
+    -u MAKELEVEL OPT="$QUICK" NO_COLOR=1 "$PYTHON" tests/docs/newcomer.py check "$tree"
 tap_done

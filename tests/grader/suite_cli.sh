@@ -169,7 +169,7 @@ reuse_builds "$TMP/tree"
 mkdir -p build/data && ln -s "$PWD/build/data" "$TMP/tree/build/"
 cd "$TMP/tree" || exit 1
 unset BUILD
-own_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BACKEND="$BACKEND" OPT=$QUICK lab03; }
+own_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BACKEND="$BACKEND" OPT="$QUICK" lab03; }
 receipt=build/$BACKEND/passed/lab03.json
 check "builds a starter" own_make
 check "a starter: less than full, exit 1" exits 1 ./grade lab03

@@ -41,7 +41,7 @@ complains 1 "an answer that is no number" "quiz:2: one is not" quiz_of '? 03.1 x
 reuse_build "$TMP/build"
 build() { # FILE
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BACKEND="$BACKEND" BUILD="$TMP/build" \
-        OPT=$QUICK lab03 FILE="$1" CHECK=off
+        OPT="$QUICK" lab03 FILE="$1" CHECK=off
 }
 sed -e 's/^static __global__ void rows/template <int N> &/; s/rows<<</rows<1><<</' \
     -e 's/+= xr\[c\] \* xr/+= missing * xr/' \
@@ -73,7 +73,7 @@ git ls-files -z --cached --others --exclude-standard -- Makefile mk labs solutio
     common grader tools grade requirements.txt | xargs -0 cp -p --parents -t "$tree"
 reuse_builds "$tree"
 mkdir -p build/data && ln -s "$PWD/build/data" "$tree/build/"
-env -u BUILD -u B -u MAKEFLAGS -u MFLAGS -u MAKELEVEL OPT=$QUICK NO_COLOR=1 \
+env -u BUILD -u B -u MAKEFLAGS -u MFLAGS -u MAKELEVEL OPT="${QUICK% -g1}" NO_COLOR=1 \
     "$PYTHON" tests/grader/watch.py "$tree" || tap_failed=1
 complains 1 "--gdb without a case" "name a lab and a case" ./grade lab03 --gdb
 complains 1 "--gdb with several cases" "selects 18 cases" sh -c "cd '$tree' && ./grade lab03 -k 03.1 --gdb"

@@ -99,7 +99,7 @@ generated=$TMP/generated
 check "$lab: the starters are generated" \
     "$PYTHON_REAL" tools/starters.py generate "$generated"
 starter=$generated/labs/$name
-check "$lab: the starter builds" build "$starter" OPT=-O1
+check "$lab: the starter builds" build "$starter" OPT="$QUICK"
 check "$lab: the starter has every function" all_functions
 check "$lab: the starter breaks no contract" no_breach
 check "$lab: the grader says that nothing is written yet" not_written_yet
@@ -117,7 +117,7 @@ check "$lab: about 15 points are for the structure" structure_points
 rungs=$(ls "solutions/$name/ladder"/*.cu 2>/dev/null)
 check "$lab: the ladder has at least three rungs" [ "$(echo "$rungs" | wc -w)" -ge 3 ]
 for rung in $rungs; do
-    check "$lab: $(basename "$rung") builds" build "$rung" OPT=-O1
+    check "$lab: $(basename "$rung") builds" build "$rung" OPT="$QUICK"
     check "$lab: $(basename "$rung") passes what it defines" rung_passes "$rung"
     check "$lab: $(basename "$rung") fails bounds alone" fails_structure_only "$rung"
     check "$lab: $(basename "$rung") is no first rung with points for structure" \

@@ -124,7 +124,7 @@ else
     (B=build/check; reuse_build "$real/build/check" build/check)
     cp -r labs/lab03_rmsnorm "$real/labs/"
     in_real() { (cd "$real" && "$@"); }
-    make_real() { in_real make -s BACKEND="$BACKEND" OPT=$QUICK "$@"; }
+    make_real() { in_real make -s BACKEND="$BACKEND" OPT="$QUICK" "$@"; }
     grade_real() { make_real lab03 "$@" && BUILD=$B in_real ./grade lab03; }
     table_says() {
         make_real "$B/kernels.o" && grep -qE "$1" "$real/$B/kernels/table.c"

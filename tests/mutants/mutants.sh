@@ -25,7 +25,7 @@ mutants_begin() {
 
 mutant_make() { # LAB SOURCE CHECKED
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BACKEND="$BACKEND" BUILD="$TMP/build" \
-        OPT=$QUICK "$1" FILE="$2" $([ -n "${3-}" ] || echo CHECK=off)
+        OPT="$QUICK" "$1" FILE="$2" $([ -n "${3-}" ] || echo CHECK=off)
 }
 
 header_of() { sed -n "s,^\(#\|//\) *$1: *,,p" "$2"; }
