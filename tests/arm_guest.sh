@@ -23,7 +23,8 @@ run_all() (
     cd /work/warpbook
     git fetch -q --depth 1 file:///arm/commit HEAD
     git reset -q --hard FETCH_HEAD # leaves the times of equal files alone
-    [ ! -e build ] || find build -empty -type f ! -name '*lock*' ! -name 'setup.*' -delete # of a stopped run
+    # A run that was stopped may have left empty objects.
+    [ ! -e build ] || find build -empty -type f ! -name '*lock*' ! -name 'setup.*' -delete
     stage "$(uname -srm), $(nproc) CPUs"
     make setup PYTHON=/usr/bin/python3
     make -j"$(nproc)" grader
