@@ -23,8 +23,9 @@ run_all() (
     cd /work/warpbook
     git fetch -q --depth 1 file:///arm/commit HEAD
     git reset -q --hard FETCH_HEAD # leaves the times of equal files alone
-    # A run that was stopped may have left empty objects.
-    [ ! -e build ] || find build -empty -type f ! -name '*lock*' ! -name 'setup.*' -delete
+    # What a run that was stopped wrote after its last sync may be damaged.
+    [ ! -e /work/synced ] || find build -newer /work/synced -type f -delete
+    while sleep 30; do touch /work/next; sync; mv /work/next /work/synced; done &
     stage "$(uname -srm), $(nproc) CPUs"
     make setup PYTHON=/usr/bin/python3
     make -j"$(nproc)" grader
