@@ -57,6 +57,8 @@ SANITIZED := BACKEND=cpu BUILD=build/cpu-asan OPT=-O1 \
              SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 asan-programs:
 	@$(MAKE) $(SANITIZED) $(CPU_TESTS:$(B)/%=build/cpu-asan/%)
+asan-lab%:
+	@$(MAKE) $(SANITIZED) lab$*
 asan: asan-programs  ## develop: the CPU back end's tests under AddressSanitizer and UBSan
 	@for t in $(CPU_TESTS:$(B)/%=build/cpu-asan/%); do echo "# $$t"; $$t || exit 1; done
 

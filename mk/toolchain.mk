@@ -39,6 +39,9 @@ CXX := g++
 endif
 OPT      ?= -O2
 SANITIZE ?=
+ifneq ($(SANITIZE),)
+CHECK    ?= off
+endif
 CFLAGS   := -std=gnu11 $(OPT) -g -Wall -Wextra $(SANITIZE)
 DEPS      = -MMD -MP -MF $(@:.o=.d) -MT $@
 

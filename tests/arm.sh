@@ -15,7 +15,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 arm=$PWD/build/arm release=bookworm mirror=${MIRROR:-http://deb.debian.org/debian}
-suites=${*:-tests/cpu/suite_lib.sh tests/cpu/suite.sh tests/labs/suite_sandbox.sh}
+suites=${*:-tests/cpu/suite.sh tests/cpu/suite_lib.sh tests/labs/suite_sandbox.sh}
 PATH=$PATH:/usr/sbin:/sbin
 fail() { echo "test-arm: $*" >&2; exit 1; }
 need() { command -v "$1" >/dev/null || fail "$1 is missing: sudo apt-get install $2"; }

@@ -15,22 +15,32 @@ set -a
 . /arm/what # suites, labs, TIMEOUT_SCALE
 set +a
 
+stage() { echo "test-arm: $SECONDS s: $*"; }
 run_all() (
     set -e
+    failed=
     git init -q /work/warpbook
     cd /work/warpbook
     git fetch -q --depth 1 file:///arm/commit HEAD
     git reset -q --hard FETCH_HEAD # leaves the times of equal files alone
-    uname -srm
+    # What a run that was stopped wrote after its last sync may be damaged.
+    [ ! -e /work/synced ] || find build -newer /work/synced -type f -delete
+    while sleep 30; do touch /work/next; sync; mv /work/next /work/synced; done &
+    stage "$(uname -srm), $(nproc) CPUs"
     make setup PYTHON=/usr/bin/python3
     make -j"$(nproc)" grader
-    make -j"$(nproc)" $(make -s list-arm ARM_SUITES="$suites")
     build/host/sandboxed --describe
+    stage build $labs
+    make -j"$(nproc)" $labs FROM=solutions
     for lab in $labs; do
-        make "$lab" FROM=solutions
-        ./grade "$lab"
+        stage "grade $lab"
+        ./grade "$lab" || failed=1
     done
-    JOBS=1 tests/run.sh $suites
+    stage build what the suites run
+    make -j"$(nproc)" $(make -s list-arm ARM_SUITES="$suites")
+    stage the suites
+    tests/run.sh $suites || failed=1
+    [ -z "$failed" ]
 )
 time run_all
 echo "test-arm: exit $?"

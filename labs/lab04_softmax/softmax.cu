@@ -10,9 +10,9 @@
 
 /* --- kernel ------------------------------------------------------------------------- */
 
-/* TODO(04.1): a kernel for rows that one block can share. Three steps: the maximum of
- * scale x, the sum of exp(scale x - max), the division. A first version may read x three
- * times. Reductions that the other parts need too belong in rows.cuh. About 25 lines.
+/* TODO(04.1, step 2): a kernel for rows that one block can share, in three loops of 2 to
+ * 4 lines: the maximum of scale x, the sum of exp(scale x - max), the division. A first
+ * version may read x three times. `./grade lab04 -k basic` grades it.
  *
  * In part 04.3 each row has its own number of visible columns: an argument T now saves a
  * kernel later. E is float, wb_f16 or wb_bf16: (float)x converts any E to float, E(y)
@@ -29,7 +29,8 @@ static __global__ void softmax_kernel(E *out, const E *x, int R, int N, float sc
 /* Bytes that few long rows need for the stats of their parts */
 static size_t forward_workspace(int R, int N)
 {
-    // TODO(04.2): the bytes of your partial results. Never less for larger R or N.
+    // TODO(04.2, step 3): the bytes of your partial results. Never less for larger R
+    // or N.
     (void)R, (void)N;
     return 0;
 }
@@ -44,7 +45,7 @@ static wb_status softmax_forward(
     if (!out || !x) return WB_BAD_SHAPE;
     if (workspace_bytes < forward_workspace(R, N)) return WB_NO_SPACE;
     if (forward_workspace(R, N) > 0 && !workspace) return WB_BAD_SHAPE;
-    // TODO(04.1): launch softmax_kernel<<<grid, block, 0, s>>>(...), then
+    // TODO(04.1, step 2): launch softmax_kernel<<<grid, block, 0, s>>>(...), then
     // return wb_launched(). About 3 lines.
     (void)scale, (void)s;
     return WB_TODO;

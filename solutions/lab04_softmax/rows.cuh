@@ -10,8 +10,8 @@
 #include "softmax.h"
 
 // BEGIN SOLUTION 04.1 (about 170 lines)
-//> /* TODO(04.1): the row sum of lab 03, and the same for a maximum: the maximum and the
-//>  * sum of v over the block, in all of its threads. Every part needs them. 20 lines. */
+//> /* TODO(04.1, step 1): block_max and block_sum: the maximum and the sum of v over the
+//>  * block, in all of its threads, as in lab 03. Every part needs them. 10 lines each. */
 
 /* short rows     4, 8 or 32 lanes each   the row stays in registers
  * middle rows    one block each          the row stays in registers

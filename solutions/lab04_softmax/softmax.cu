@@ -11,9 +11,9 @@
 /* --- kernel ------------------------------------------------------------------------- */
 
 // BEGIN SOLUTION 04.1 (about 110 lines)
-//> /* TODO(04.1): a kernel for rows that one block can share. Three steps: the maximum of
-//>  * scale x, the sum of exp(scale x - max), the division. A first version may read x three
-//>  * times. Reductions that the other parts need too belong in rows.cuh. About 25 lines.
+//> /* TODO(04.1, step 2): a kernel for rows that one block can share, in three loops of 2 to
+//>  * 4 lines: the maximum of scale x, the sum of exp(scale x - max), the division. A first
+//>  * version may read x three times. `./grade lab04 -k basic` grades it.
 //>  *
 //>  * In part 04.3 each row has its own number of visible columns: an argument T now saves a
 //>  * kernel later. E is float, wb_f16 or wb_bf16: (float)x converts any E to float, E(y)
@@ -120,7 +120,8 @@ static void forward(
 static size_t forward_workspace(int R, int N)
 {
     // BEGIN SOLUTION 04.2 (about 3 lines)
-    //> // TODO(04.2): the bytes of your partial results. Never less for larger R or N.
+    //> // TODO(04.2, step 3): the bytes of your partial results. Never less for larger R
+    //> // or N.
     //> (void)R, (void)N;
     //> return 0;
     if (R <= 0 || N <= SPLIT_ABOVE) return 0;
@@ -140,7 +141,7 @@ static wb_status softmax_forward(
     if (workspace_bytes < forward_workspace(R, N)) return WB_NO_SPACE;
     if (forward_workspace(R, N) > 0 && !workspace) return WB_BAD_SHAPE;
     // BEGIN SOLUTION 04.1 (about 6 lines)
-    //> // TODO(04.1): launch softmax_kernel<<<grid, block, 0, s>>>(...), then
+    //> // TODO(04.1, step 2): launch softmax_kernel<<<grid, block, 0, s>>>(...), then
     //> // return wb_launched(). About 3 lines.
     //> (void)scale, (void)s;
     //> return WB_TODO;

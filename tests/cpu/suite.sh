@@ -281,4 +281,11 @@ done
 LIB=build/cpu-asan/libwbcpu.a build "${CXX:-g++}" tests/cpu/wrong/asan_overflow.cu \
     "$TMP/over" -O1 -fsanitize=address,undefined
 wrong AddressSanitizer tests/cpu/wrong/asan_overflow.cu "$TMP/over"
+sanitized_lab() { make BACKEND=cpu asan-lab00 "$@"; }
+check "a lab under the sanitizers" sanitized_lab FROM=solutions
+check_says "is graded without --under" "Score: 11/11" \
+    env -u ASAN_OPTIONS BUILD=build/cpu-asan ./grade lab00 -k 00.7
+cp solutions/lab00_basics/basics.cu "$TMP/"
+check_fails "a source from elsewhere is refused" "copy $TMP/basics.cu to labs/lab00_basics" \
+    sanitized_lab FILE="$TMP/basics.cu"
 tap_done
