@@ -1,4 +1,4 @@
-/* safetensors.c - see safetensors.h. */
+/* safetensors.c - reads safetensors files. */
 #include "safetensors.h"
 
 #include <errno.h>
@@ -12,16 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct {
-    const char *name;
-    size_t size;
-} dtypes[] = {
-    [ST_F64] = {"F64", 8},   [ST_F32] = {"F32", 4},   [ST_F16] = {"F16", 2},
-    [ST_BF16] = {"BF16", 2}, [ST_I64] = {"I64", 8},   [ST_I32] = {"I32", 4},
-    [ST_U8] = {"U8", 1},     [ST_BOOL] = {"BOOL", 1},
-};
-#define DTYPES (sizeof dtypes / sizeof *dtypes)
-
 struct st_file {
     char *path;
     const uint8_t *map;
@@ -31,28 +21,6 @@ struct st_file {
     st_tensor *tensors;
     size_t count;
 };
-
-const char *st_dtype_name(st_dtype dtype)
-{
-    return (size_t)dtype < DTYPES ? dtypes[dtype].name : "?";
-}
-
-size_t st_dtype_size(st_dtype dtype)
-{
-    return (size_t)dtype < DTYPES ? dtypes[dtype].size : 0;
-}
-
-bool st_dtype_parse(const char *name, st_dtype *dtype)
-{
-    for (size_t i = 0; i < DTYPES; i++) {
-        if (strcmp(name, dtypes[i].name) != 0) continue;
-        *dtype = (st_dtype)i;
-        return true;
-    }
-    return false;
-}
-
-/* --- reading ------------------------------------------------------------------------ */
 
 static int bad_tensor(const st_file *f, const char *name, wb_error *err, const char *what)
 {
@@ -65,15 +33,6 @@ static bool get_size(const json_t *j, size_t *out)
     if (!json_is_integer(j) || json_integer_value(j) < 0) return false;
     *out = (size_t)json_integer_value(j);
     return true;
-}
-
-// Sets elements and bytes from shape and dtype; false on overflow.
-static bool measure(st_tensor *t)
-{
-    t->elements = 1;
-    for (int i = 0; i < t->ndim; i++)
-        if (__builtin_mul_overflow(t->elements, t->shape[i], &t->elements)) return false;
-    return !__builtin_mul_overflow(t->elements, st_dtype_size(t->dtype), &t->bytes);
 }
 
 // Fills *t from one entry of the header.
@@ -97,7 +56,7 @@ read_entry(st_file *f, json_t *entry, size_t data_bytes, st_tensor *t, wb_error 
     for (int i = 0; i < t->ndim; i++)
         if (!get_size(json_array_get(shape, (size_t)i), &t->shape[i]))
             return bad_tensor(f, t->name, err, "a size in shape is not an integer >= 0");
-    if (!measure(t)) return bad_tensor(f, t->name, err, "shape is too large");
+    if (!st_measure(t)) return bad_tensor(f, t->name, err, "shape is too large");
     if (!json_is_array(offsets) || json_array_size(offsets) != 2 ||
         !get_size(json_array_get(offsets, 0), &begin) ||
         !get_size(json_array_get(offsets, 1), &end))
@@ -282,15 +241,6 @@ const st_tensor *st_find(const st_file *f, const char *name)
     return NULL;
 }
 
-const char *st_shape_text(char *buffer, size_t room, int ndim, const size_t *shape)
-{
-    size_t at = (size_t)snprintf(buffer, room, "(");
-    for (int i = 0; i < ndim && at < room; i++)
-        at += (size_t)snprintf(buffer + at, room - at, i ? ",%zu" : "%zu", shape[i]);
-    if (at < room) snprintf(buffer + at, room - at, ")");
-    return buffer;
-}
-
 const st_tensor *st_expect(
     const st_file *f, const char *name, st_dtype dtype, int ndim, const size_t *shape,
     wb_error *err)
@@ -320,109 +270,4 @@ const char *st_metadata(const st_file *f, const char *key)
 const char *st_path(const st_file *f)
 {
     return f->path;
-}
-
-/* --- writing ------------------------------------------------------------------------ */
-
-// The first tensor at or after i with elements of `size` bytes; count if there is none.
-static size_t next_of_size(const st_tensor *t, size_t i, size_t count, size_t size)
-{
-    while (i < count && st_dtype_size(t[i].dtype) != size)
-        i++;
-    return i;
-}
-
-static json_t *entry_of(const st_tensor *t, size_t begin)
-{
-    json_t *shape = json_array();
-    for (int i = 0; i < t->ndim; i++)
-        json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
-    return json_pack(
-        "{s:s, s:o, s:[I,I]}", "dtype", st_dtype_name(t->dtype), "shape", shape,
-        "data_offsets", (json_int_t)begin, (json_int_t)(begin + t->bytes));
-}
-
-// The header as malloc'ed text, padded so that the data begins at a multiple of 8.
-static char *header_text(
-    const char *path, const st_tensor *tensors, size_t count, const st_pair *metadata,
-    size_t pairs, size_t *length, wb_error *err)
-{
-    json_t *root = json_object(), *meta = json_object();
-    char *text = NULL;
-    for (size_t i = 0; i < pairs; i++)
-        if (json_object_set_new(meta, metadata[i].key, json_string(metadata[i].value))) {
-            error_set(err, "%s: metadata '%.200s' is not UTF-8", path, metadata[i].key);
-            goto out;
-        }
-    if (pairs) json_object_set(root, "__metadata__", meta);
-    size_t begin = 0;
-    for (size_t size = 8; size >= 1; size /= 2)
-        for (size_t i = 0; (i = next_of_size(tensors, i, count, size)) < count; i++) {
-            st_tensor t = tensors[i];
-            if (t.ndim < 0 || t.ndim > ST_MAX_DIMS || !measure(&t) ||
-                json_object_get(root, t.name) || strcmp(t.name, "__metadata__") == 0 ||
-                json_object_set_new(root, t.name, entry_of(&t, begin))) {
-                error_set(
-                    err,
-                    "%s: tensor '%.200s': its shape is invalid, or its name is a "
-                    "duplicate or not UTF-8",
-                    path, t.name);
-                goto out;
-            }
-            begin += t.bytes;
-        }
-    char *json = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    size_t n = json ? strlen(json) : 0;
-    *length = (n + 7) / 8 * 8;
-    if (json && (text = malloc(*length + 1))) {
-        memset(text, ' ', *length);
-        memcpy(text, json, n);
-    } else {
-        error_set(err, "%s: out of memory", path);
-    }
-    free(json);
-out:
-    json_decref(meta);
-    json_decref(root);
-    return text;
-}
-
-int st_begin(
-    atomic_file *f, size_t *begin, const char *path, const st_tensor *tensors,
-    size_t count, const st_pair *metadata, size_t pairs, wb_error *err)
-{
-    f->fd = -1;
-    for (size_t i = 0; i < count; i++)
-        if (st_dtype_size(tensors[i].dtype) == 0)
-            return error_set(
-                err, "%s: tensor '%.200s': unknown dtype", path, tensors[i].name);
-    size_t length;
-    char *header = header_text(path, tensors, count, metadata, pairs, &length, err);
-    if (!header) return -1;
-    uint8_t prefix[8];
-    for (int i = 0; i < 8; i++)
-        prefix[i] = (uint8_t)((uint64_t)length >> 8 * i);
-    int rc = atomic_begin(f, path, err);
-    if (!rc) rc = atomic_write(f, prefix, 8, err);
-    if (!rc) rc = atomic_write(f, header, length, err);
-    free(header);
-    *begin = 8 + length;
-    return rc;
-}
-
-int st_write(
-    const char *path, const st_tensor *tensors, size_t count, const st_pair *metadata,
-    size_t pairs, wb_error *err)
-{
-    atomic_file f;
-    size_t begin;
-    int rc = st_begin(&f, &begin, path, tensors, count, metadata, pairs, err);
-    for (size_t size = 8; size >= 1 && !rc; size /= 2)
-        for (size_t i = 0; (i = next_of_size(tensors, i, count, size)) < count; i++) {
-            st_tensor t = tensors[i];
-            measure(&t);
-            if (!rc) rc = atomic_write(&f, t.data, t.bytes, err);
-        }
-    if (!rc) rc = atomic_commit(&f, err);
-    return rc;
 }

@@ -60,6 +60,9 @@ typedef struct st_tensor {
     const void *data;
 } st_tensor;
 
+/* Sets elements and bytes from shape and dtype; false: overflow. */
+bool st_measure(st_tensor *t);
+
 typedef struct st_pair {
     const char *key, *value;
 } st_pair;

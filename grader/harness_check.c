@@ -1,24 +1,22 @@
 /* harness_check.c - names of buffers, unwritten bytes and earlier kernels for check mode. */
 #include "harness_check.h"
 
+#include "harness_backend.h"
+
 #include <string.h>
 
-#if defined(__has_include) && __has_include(<wbcpu.h>)
-#include <wbcpu.h>
+#if CPU_BACKEND
 /* Only the back end's library for check mode has these. */
 #pragma weak wbcpu_check_name
 #pragma weak wbcpu_check_unwritten
 #pragma weak wbcpu_check_report
 #pragma weak wbcpu_check_leave_freed
 #pragma weak wbcpu_check_written_earlier
-#define WITH_CHECKS 1
-#else
-#define WITH_CHECKS 0
 #endif
 
 void check_name(void *base, size_t bytes, const char *name, unsigned element)
 {
-#if WITH_CHECKS
+#if CPU_BACKEND
     if (wbcpu_check_name) wbcpu_check_name(base, RED_ZONE, bytes, name, element);
 #else
     (void)base, (void)bytes, (void)name, (void)element;
@@ -27,7 +25,7 @@ void check_name(void *base, size_t bytes, const char *name, unsigned element)
 
 void check_unwritten(const void *p, size_t bytes)
 {
-#if WITH_CHECKS
+#if CPU_BACKEND
     if (wbcpu_check_unwritten) wbcpu_check_unwritten(p, bytes);
 #else
     (void)p, (void)bytes;
@@ -45,7 +43,7 @@ static int stays(const char *argument)
 
 void check_written_earlier(const struct call *c, const struct wire_case *wire)
 {
-#if WITH_CHECKS
+#if CPU_BACKEND
     if (!wbcpu_check_written_earlier) return;
     for (uint32_t i = 0; i < wire->args; i++) {
         const struct wire_arg *a = &wire->arg[i];
@@ -60,7 +58,7 @@ void check_written_earlier(const struct call *c, const struct wire_case *wire)
 
 char *check_report(void)
 {
-#if WITH_CHECKS
+#if CPU_BACKEND
     if (wbcpu_check_report) return wbcpu_check_report();
 #endif
     return NULL;
@@ -68,7 +66,7 @@ char *check_report(void)
 
 void check_leave_freed(void)
 {
-#if WITH_CHECKS
+#if CPU_BACKEND
     if (wbcpu_check_leave_freed) wbcpu_check_leave_freed();
 #endif
 }

@@ -1,18 +1,13 @@
 /* harness_crash.c - what a lab executable does when the learner's code crashes. */
 #include "harness_crash.h"
 
+#include "harness_backend.h"
+
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
-
-#if defined(__has_include) && __has_include(<wbcpu.h>)
-#include <wbcpu.h>
-#define CPU_BACKEND 1
-#else
-#define CPU_BACKEND 0
-#endif
 
 static void (*send_crash)(struct wire_crash *crash);
 

@@ -1,15 +1,10 @@
 /* harness_dry.c - dry cases: memory, and whether the end of each output is written. */
 #include "harness_dry.h"
 
+#include "harness_backend.h"
+
 #include <cuda_runtime_api.h>
 #include <string.h>
-
-#if defined(__has_include) && __has_include(<wbcpu.h>)
-#include <wbcpu.h>
-#define CPU_BACKEND 1
-#else
-#define CPU_BACKEND 0
-#endif
 
 /* NaN, or -1: zeros in, and no function gives that. */
 static const unsigned char MARK[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};

@@ -7,7 +7,7 @@
  *     build.c                       what the executable was built from
  *     grading.c, load.c             every case: loaded, run, judged, reported
  *     calls.c, variant.c            the calls of one case, and on which data
- *     child.c, talk.c, crash.c      asks the executable for one call at a time
+ *     child.c, talk.c, talk_*.c, crash.c   asks the executable for one call at a time
  *     process.c, usage.c, cgroup.c, orphans.c   starts it, ends it, measures what it uses
  *     sandbox.c, landlock.c, seccomp.c   what it may not do (sandboxed.c: any command)
  *     under.c                       a sanitizer that it runs under

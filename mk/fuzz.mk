@@ -21,11 +21,11 @@ build/host/translate-sanitized: $(wildcard common/cpu/translate/*.[ch]) | setup
 TEST_PROGRAMS += build/host/translate-sanitized
 
 # What each fuzzer links besides tests/fuzz/fuzz_NAME.c.
-FUZZ_safetensors := common/safetensors.c common/file.c
+FUZZ_safetensors := $(wildcard common/safetensors*.c) common/file.c
 FUZZ_tokenizer   := common/tokenizer.c common/utf8.c common/json_text.c common/file.c
 FUZZ_config      := $(wildcard common/griffin/*.c) common/eos.c common/model_shape.c \
                     common/json_text.c common/file.c
-FUZZ_index       := common/model_files.c common/safetensors.c common/json_text.c common/file.c
+FUZZ_index       := common/model_files.c $(FUZZ_safetensors) common/json_text.c
 FUZZ_tokens      := $(addprefix common/cpu/translate/,lex.c tokens.c messages.c launches.c \
                         declarations.c reductions.c unroll.c spins.c lockstep.c assembly.c)
 FUZZ_text        := $(addprefix recurrentgemma/text/,text.c text_stream.c sentencepiece_file.c \

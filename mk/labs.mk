@@ -87,7 +87,7 @@ grade:  ## learn: build and grade every lab (FROM=solutions: the solutions)
 
 # --- the grader -------------------------------------------------------------------------
 $(GRADER): $(call objects,$(filter-out $(HARNESS_SOURCES) grader/sandboxed.c,$(wildcard grader/*.c)) \
-                          $(addprefix common/,safetensors.c file.c sha256.c wb.c))
+                          $(wildcard common/safetensors*.c) $(addprefix common/,file.c sha256.c wb.c))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $^ -o $@ -l:libjansson.a -lm
 

@@ -12,6 +12,7 @@ import wb
 from attention_backward_mistakes import attention_backward_mistakes  # noqa: F401
 from attention_formulas import *
 from attention_mistakes import attention_forward_mistakes  # noqa: F401
+from call import Call
 from rope import make_positions
 from wb import TYPES, bound, rounded, total
 
@@ -312,7 +313,7 @@ def check_reach(checks):
 def check_delta(checks, E, seed, **sizes):
     """a right kernel may compute delta as sum p dp; here in float, rounded to E where
     tensor cores would round"""
-    call = wb.Call(E, seed)
+    call = Call(E, seed)
     attention_backward_data(call, **sizes)
     x = {name: call.array(name) for name in call.args}
     z = {n: call.scalars.get(n, sizes.get(n)) for n in "BTSHKD"}

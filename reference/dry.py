@@ -22,6 +22,7 @@ import re
 import numpy as np
 
 import wb
+from call import Call
 
 ARGUMENT = re.compile(
     r"^\s*(?:const )?(\w+) \*(\w+),\s*// (in|out|inout|acc)\s+(opt )?\(([^)]*)\)(.*)$"
@@ -87,7 +88,7 @@ def add_argument(call, case, sizes, line):
 
 def make_call(folder, case):
     """A Call whose buffers have no values."""
-    call = wb.Call(case["dtype"], 0)
+    call = Call(case["dtype"], 0)
     sizes = {k: v for k, v in case["keys"].items() if isinstance(v, int)}
     text = prototype(folder, case["function"])
     for line in text.splitlines():

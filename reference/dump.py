@@ -34,6 +34,8 @@ import safetensors  # noqa: E402
 
 import dry  # noqa: E402
 import wb  # noqa: E402
+from call import make_call  # noqa: E402
+from cases import draw_case, read_cases  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SAFETENSORS_TYPES = {
@@ -314,11 +316,11 @@ def draw(options, module, case, lab):
     values of both data sets. Data that cannot tell right from wrong is drawn again."""
     infinite = case["keys"].get("infinite")
     for attempt in range(MOST_DRAWS):
-        drawn = wb.draw_case(case, lab, options.seed, attempt)
+        drawn = draw_case(case, lab, options.seed, attempt)
         try:
             sets = []
             for data_set in "ab":
-                call = wb.make_call(module, drawn, lab, options.seed, data_set)
+                call = make_call(module, drawn, lab, options.seed, data_set)
                 with np.errstate(invalid="ignore" if infinite else "warn"):
                     sets.append((call, *expected(module, drawn, call)))
             return drawn, sets
@@ -330,7 +332,7 @@ def draw(options, module, case, lab):
 def dump_variant(options, folder, module, case, proofs):
     lab = os.path.basename(folder)
     if case["dry"]:
-        case = wb.draw_case(case, lab, options.seed, 0)
+        case = draw_case(case, lab, options.seed, 0)
         for data_set in "ab":
             call = dry.make_call(folder, case)
             write_inputs(options.out, case, call, options.seed, data_set)
@@ -351,7 +353,7 @@ def dump(options):
     folder, module = find_lab(options.lab)
     lab = os.path.basename(folder)
     path = os.path.relpath(options.cases or f"{folder}/cases")
-    cases = wb.read_cases(path)
+    cases = read_cases(path)
     whole = not options.cases and not options.k and not options.first
     points = sum(case["points"] for case in cases.values())
     if whole and points != 100:

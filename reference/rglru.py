@@ -3,21 +3,22 @@
     python reference/rglru.py       checks the gradients against finite differences
 
 rglru_block.py has the functions around the scan (parts 06.1 to 06.3), rglru_scan.py the
-rest. rglru_mistakes.py (06.1, 06.2), rglru_gates_mistakes.py (06.3),
-rglru_scan_mistakes.py (06.4) and rglru_fused_mistakes.py (06.5, 06.6) have the known
-mistakes.
+scan (06.4), rglru_fused.py the fused pass (06.5), rglru_step.py the step (06.6).
+rglru_mistakes.py (06.1, 06.2), rglru_gates_mistakes.py (06.3), rglru_scan_mistakes.py
+(06.4) and rglru_fused_mistakes.py (06.5, 06.6) have the known mistakes.
 """
 
 import numpy as np
 
-import rglru_scan
 import wb
 from rglru_block import *
+from rglru_fused import *
 from rglru_fused_mistakes import *
 from rglru_gates_mistakes import *
 from rglru_mistakes import *
 from rglru_scan import *
 from rglru_scan_mistakes import *
+from rglru_step import *
 
 # --- checks of this file ----------------------------------------------------------------
 
@@ -116,5 +117,7 @@ if __name__ == "__main__":
     check_conv1d(8, checks)
     check_ring(checks)
     check_gates(checks)
-    rglru_scan.check(checks)
+    check_scan(checks)
+    check_fused(checks)
+    check_steps(checks)
     checks.done()

@@ -4,19 +4,10 @@
 
 import numpy as np
 
-from rglru_block import convolution, decay, positions, product, softplus
+from rglru_block import decay, positions, product, softplus
+from rglru_fused import keep_last, resumed, scan_slopes, side
 from rglru_gates_mistakes import FIRST_OF_BATCH, first_of_batch, roots_of_0, wrong_gates
-from rglru_scan import (
-    after,
-    before,
-    keep_last,
-    resumed,
-    scan,
-    scan_back,
-    scan_slopes,
-    side,
-    step_parts,
-)
+from rglru_scan import before, scan, scan_back
 from rglru_scan_mistakes import (
     SHORT,
     cut,
@@ -26,6 +17,7 @@ from rglru_scan_mistakes import (
     half_words,
     shorter,
 )
+from rglru_step import step_parts
 from swiglu import erf, gelu, gelu_slope, sigmoid, silu
 
 # --- 06.5 -------------------------------------------------------------------------------

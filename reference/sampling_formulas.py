@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ops import philox
+from ops_formulas import philox
 from softmax_formulas import capped
 from wb import total
 

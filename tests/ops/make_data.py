@@ -16,6 +16,8 @@ sys.path.insert(0, os.path.join(ROOT, "reference"))
 import dump  # noqa: E402
 import ops  # noqa: E402
 import wb  # noqa: E402
+from call import make_call  # noqa: E402
+from cases import read_cases  # noqa: E402
 
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("out", help="folder for the tensors")
@@ -23,10 +25,10 @@ parser.add_argument("--seed", type=lambda s: int(s, 0), default=0x5EED)
 args = parser.parse_args()
 
 os.makedirs(args.out, exist_ok=True)
-cases = wb.read_cases(os.path.join(ROOT, "tests/ops/cases"))
+cases = read_cases(os.path.join(ROOT, "tests/ops/cases"))
 try:
     for case in cases.values():
-        call = wb.make_call(ops, case, "ops", args.seed, "a")
+        call = make_call(ops, case, "ops", args.seed, "a")
         want, _ = dump.expected(ops, case, call)
         want = {name: (np.float64(y), *rest) for name, (y, *rest) in want.items()}
         dump.write_inputs(args.out, case, call, args.seed, "a")

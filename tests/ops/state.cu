@@ -1,4 +1,5 @@
-/* state.cu - wb_train to and from ten floats, in the order of reference/ops.py. */
+/* state.cu - wb_train to and from ten floats, in the order of STATE in
+ * reference/ops_formulas.py. */
 #include "ops.h"
 
 static wb_train *state;

@@ -8,6 +8,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../reference"))
 import wb  # noqa: E402
+from call import Call, make_call  # noqa: E402
 
 checks = wb.Checks()
 
@@ -68,7 +69,7 @@ def check_bounds():
 
 
 def check_views():
-    call = wb.Call("f32", 1)
+    call = Call("f32", 1)
     call.buffer("packed", np.arange(24.0))
     call.view("up", "in", "packed", (2, 2, 3), offset=3, stride=6)
     want = [[[3, 4, 5], [9, 10, 11]], [[15, 16, 17], [21, 22, 23]]]
@@ -86,7 +87,7 @@ def check_views():
 
 
 def check_off_alignment():
-    call = wb.Call("f32", 1, ["x", "dw"])
+    call = Call("f32", 1, ["x", "dw"])
     call.out("out", (2, 3), at="x")
     call.input("x", np.arange(6.0).reshape(2, 3))
     call.acc("dw", (4,))
@@ -107,12 +108,12 @@ def check_seeds():
     case["keys"] = {"R": 3}
 
     def x(seed=1, data_set="a", lab="lab"):
-        return wb.make_call(op, case, lab, seed, data_set).array("x")
+        return make_call(op, case, lab, seed, data_set).array("x")
 
     checks.ok("equal seeds give equal data", np.array_equal(x(), x()))
     for what, other in [("seed", x(2)), ("set", x(1, "b")), ("lab", x(1, "a", "bal"))]:
         checks.ok(f"another {what} gives other data", not np.array_equal(x(), other))
-    eps = wb.make_call(op, case, "lab", 1, "a").scalars["eps"]
+    eps = make_call(op, case, "lab", 1, "a").scalars["eps"]
     checks.ok("scalars are what a C float holds", eps == float(np.float32(0.1)))
 
 
