@@ -116,17 +116,21 @@ reduce_by_key(I key, I last, V value, OK keys, OV sums, Eq eq = Eq(), Op op = Op
     return {keys, sums};
 }
 WBCPU_THRUST(reduce_by_key)
-WBCPU_NEW, class V, class Eq = equal_to<>>
-pair<I, V> unique_by_key(I key, I last, V value, Eq eq = Eq())
+WBCPU_NEW, class V, class OK, class OV, class Eq = equal_to<>>
+pair<OK, OV> unique_by_key_copy(I key, I last, V value, OK keys, OV values, Eq eq = Eq())
 {
-    I keys = key;
-    V values = value;
     while (key != last) {
         iterator_value_t<I> k = *key;
         *keys = k, *values = *value, ++keys, ++values;
         for (++key, ++value; key != last && eq(k, *key); ++key, ++value) {}
     }
     return {keys, values};
+}
+WBCPU_THRUST(unique_by_key_copy)
+WBCPU_NEW, class V, class Eq = equal_to<>>
+pair<I, V> unique_by_key(I key, I last, V value, Eq eq = Eq())
+{
+    return thrust::unique_by_key_copy(key, last, value, key, value, eq);
 }
 WBCPU_THRUST(unique_by_key)
 WBCPU_NEW, class V, class Less = less<>>
@@ -151,6 +155,18 @@ void sort_by_key(I first, I last, V value, Less by = Less())
     thrust::stable_sort_by_key(first, last, value, by);
 }
 WBCPU_THRUST(sort_by_key)
+WBCPU_NEW, class G> void shuffle(I first, I last, G &&generator)
+{
+    std::shuffle(first, last, generator);
+}
+WBCPU_THRUST(shuffle)
+WBCPU_NEW, class O, class G> O shuffle_copy(I first, I last, O out, G &&generator)
+{
+    O end = std::copy(first, last, out);
+    std::shuffle(out, end, generator);
+    return end;
+}
+WBCPU_THRUST(shuffle_copy)
 /* with a stencil */
 WBCPU_NEW, class S, class O, class F> O copy_if(I first, I last, S stencil, O out, F f)
 {
