@@ -1,4 +1,4 @@
-/* cuBLAS levels 1 to 3: vectors, also of mixed types, triangular solves, double GEMM, copies of matrices. */
+/* cuBLAS levels 1 to 3: vectors, mixed types, triangular solves, double GEMM, copies. */
 #include <cmath>
 #include <cstdio>
 #include <cublas_v2.h>
