@@ -51,7 +51,7 @@ template <unsigned Size> class wbcpu_large_tile
     }
     static void sync()
     {
-        wbcpu_named_barrier((int)meta_group_rank(), Size, true);
+        wbcpu_tile_barrier((int)meta_group_rank(), Size);
     }
     /* work(objects) by the thread of rank 0, once every thread has one; then all go on. */
     template <class T, class Work> void wbcpu_together(T *object, const Work &work) const
