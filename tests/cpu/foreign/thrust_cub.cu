@@ -52,6 +52,9 @@ static int thrust_part()
     auto both = thrust::make_zip_iterator(thrust::make_tuple(x.begin(), y.begin()));
     thrust::transform(both, both + 3, z.begin(), product_of_pair());
     if (z[2] != 10) return 5;
+    x[0] = 3, x[1] = 3, y[1] = 4;
+    thrust::sort(both, both + 3); /* (2, 5) (3, 4) (3, 5) */
+    if (x[0] != 2 || y[0] != 5 || y[1] != 4) return 11;
     int keys[] = {1, 1, 2, 2, 2, 5}, sums[3], unique[3];
     auto end = thrust::reduce_by_key(
         keys, keys + 6, thrust::make_constant_iterator(1), unique, sums);

@@ -133,6 +133,26 @@ pair<I, V> unique_by_key(I key, I last, V value, Eq eq = Eq())
     return thrust::unique_by_key_copy(key, last, value, key, value, eq);
 }
 WBCPU_THRUST(unique_by_key)
+/* The standard library cannot swap what a zip iterator points to: it sorts a copy. */
+WBCPU_NEW, class Less = less<>> void stable_sort(I first, I last, Less by = Less())
+{
+    if constexpr (std::is_lvalue_reference_v<decltype(*first)>) {
+        std::stable_sort(first, last, by);
+    } else {
+        std::vector<iterator_value_t<I>> copy(first, last);
+        std::stable_sort(copy.begin(), copy.end(), by);
+        std::copy(copy.begin(), copy.end(), first);
+    }
+}
+WBCPU_THRUST(stable_sort)
+WBCPU_NEW, class Less = less<>> void sort(I first, I last, Less by = Less())
+{
+    if constexpr (std::is_lvalue_reference_v<decltype(*first)>)
+        std::sort(first, last, by);
+    else
+        thrust::stable_sort(first, last, by);
+}
+WBCPU_THRUST(sort)
 WBCPU_NEW, class V, class Less = less<>>
 void stable_sort_by_key(I first, I last, V value, Less by = Less())
 {
