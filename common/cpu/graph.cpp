@@ -8,6 +8,8 @@ namespace wbcpu
 {
 struct capture {
     node_list nodes;
+    cudaGraph_t graph = nullptr;        /* where nodes go, once the program asked for it */
+    std::vector<cudaGraphNode_t> after; /* there; the next work depends on them */
     cudaStream_t origin;
     cudaStreamCaptureMode mode;
     bool broken = false;
@@ -90,21 +92,69 @@ cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
     return cudaSuccess;
 }
 
+/* With a graph: what was captured since the last call becomes a node of it. */
+static void flush(capture *c)
+{
+    if (!c->graph || c->nodes.empty()) return;
+    CUgraphNode_st *node = new CUgraphNode_st{
+        cudaGraphNodeTypeKernel, std::move(c->nodes), c->after, (int)c->graph->nodes.size()};
+    c->graph->nodes.emplace_back(node);
+    c->nodes.clear();
+    c->after = {node};
+}
+
 extern "C" cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-    if (!graph) return fail(cudaErrorInvalidValue);
-    *graph = nullptr;
+    if (graph) *graph = nullptr;
     capture *c = capture_of(stream);
     if (!c) return fail(cudaErrorIllegalState);
+    if (!graph && !c->graph) return fail(cudaErrorInvalidValue);
     if (c->origin != stream) return fail(cudaErrorStreamCaptureUnmatched);
     for (size_t i = 0; i < captures.size(); i++)
         if (captures[i] == c) captures.erase(captures.begin() + (long)i);
     for (cudaStream_t s : c->streams)
         s->capture = nullptr;
     cudaError_t e = c->broken ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
-    if (!e) *graph = new CUgraph_st{{}, c->nodes};
+    flush(c);
+    if (graph) *graph = e ? nullptr : c->graph ? c->graph : new CUgraph_st{{}, c->nodes};
     delete c;
     return fail(e);
+}
+
+/* --- capture into a graph ------------------------------------------------------------- */
+
+extern "C" cudaError_t wbcpu_capture_to(
+    cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
+    cudaStreamCaptureMode mode)
+{
+    if (!graph || (count && !after)) return fail(cudaErrorInvalidValue);
+    if (cudaError_t e = cudaStreamBeginCapture(stream, mode)) return e;
+    stream->capture->graph = graph;
+    stream->capture->after.assign(after, after + count);
+    return cudaSuccess;
+}
+extern "C" cudaError_t wbcpu_capture_info(
+    cudaStream_t stream, cudaStreamCaptureStatus *status, cudaGraph_t *graph,
+    const cudaGraphNode_t **after, size_t *count)
+{
+    if (cudaError_t e = cudaStreamIsCapturing(stream, status)) return e;
+    capture *c = capture_of(stream);
+    if (c && !c->graph && (graph || after)) c->graph = new CUgraph_st;
+    if (c) flush(c);
+    if (graph) *graph = c ? c->graph : nullptr;
+    if (after) *after = c ? c->after.data() : nullptr;
+    if (count) *count = c ? c->after.size() : 0;
+    return cudaSuccess;
+}
+extern "C" cudaError_t wbcpu_capture_after(
+    cudaStream_t stream, const cudaGraphNode_t *after, size_t count, unsigned flags)
+{
+    capture *c = capture_of(stream);
+    if (!c || !c->graph) return fail(cudaErrorIllegalState);
+    flush(c);
+    if (flags) c->after.clear(); /* cudaStreamSetCaptureDependencies */
+    c->after.insert(c->after.end(), after, after + count);
+    return cudaSuccess;
 }
 
 extern "C" cudaError_t
@@ -122,15 +172,17 @@ extern "C" cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t)
 {
     return exec ? cudaSuccess : fail(cudaErrorInvalidValue);
 }
+void run_parts(const std::vector<node_list> &parts)
+{
+    for (const node_list &part : parts)
+        for (const std::shared_ptr<node> &n : part)
+            n->run(n->work);
+}
 extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     if (!exec) return fail(cudaErrorInvalidValue);
     if (cudaError_t e = stream_error(stream)) return fail(e);
-    auto run = [parts = exec->parts] {
-        for (const node_list &part : *parts)
-            for (const std::shared_ptr<node> &n : part)
-                n->run(n->work);
-    };
+    auto run = [parts = exec->parts] { run_parts(*parts); };
     if (!wbcpu_record(stream, run)) run();
     return sticky_error();
 }

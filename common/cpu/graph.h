@@ -45,4 +45,11 @@ struct CUgraphExec_st {
     std::shared_ptr<const std::vector<wbcpu::node_list>> parts;
     std::vector<size_t> place; /* of each node of the graph in `parts` */
 };
+
+namespace wbcpu
+{
+/* The nodes in an order that the dependencies allow; false: they form a cycle. */
+bool arrange(const CUgraph_st *graph, CUgraphExec_st *exec);
+void run_parts(const std::vector<node_list> &parts);
+}  // namespace wbcpu
 #endif

@@ -60,8 +60,7 @@ extern "C" cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeT
 
 /* --- graphs ------------------------------------------------------------------------- */
 
-/* The nodes in an order that the dependencies allow; false: they form a cycle. */
-static bool arrange(const CUgraph_st *graph, CUgraphExec_st *exec)
+bool arrange(const CUgraph_st *graph, CUgraphExec_st *exec)
 {
     size_t n = graph->nodes.size(), placed = 0;
     auto parts = std::make_shared<std::vector<node_list>>(1, graph->captured);

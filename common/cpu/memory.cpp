@@ -218,11 +218,11 @@ static char *allocate(size_t bytes)
 
 static size_t bytes_allocated;
 
-static cudaError_t device_malloc(void **p, size_t bytes)
+static cudaError_t device_malloc(void **p, size_t bytes, bool captured = false)
 {
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
-    if (cudaError_t e = not_while_capturing()) return fail(e);
+    if (cudaError_t e = captured ? cudaSuccess : not_while_capturing()) return fail(e);
     if (sticky_error()) return sticky_error();
     if (!bytes) return cudaSuccess;
     std::lock_guard<std::recursive_mutex> hold(lock);
@@ -291,9 +291,10 @@ extern "C" cudaError_t cudaFree(void *p)
     return device_free(p);
 }
 
+/* Memory that a graph allocates exists from now on, and is kept for its next launch. */
 extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream)
 {
-    cudaError_t e = device_malloc(p, bytes);
+    cudaError_t e = device_malloc(p, bytes, capture_of(stream));
     if (check::enabled && !e && *p) {
         void *q = *p;
         wbcpu_record(stream, [=] { check::stream_memory(q, bytes); });
@@ -302,6 +303,7 @@ extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stre
 }
 extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
+    if (capture_of(stream)) return cudaSuccess;
     if (!check::enabled || !p) return device_free(p);
     if (cudaError_t e = not_while_capturing()) return fail(e);
     if (!check::free_enqueued(p)) return fail(cudaErrorInvalidValue);

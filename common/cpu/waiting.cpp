@@ -162,11 +162,10 @@ void count_bytes(uint64_t *barrier, long change)
 
 /* --- named barriers ----------------------------------------------------------------- */
 
-extern "C" void wbcpu_named_barrier(int id, int threads, bool wait)
+static void named(int id, int threads, bool wait, const void *pc)
 {
     worker *w = self();
     async_block *a = async_of(w);
-    if (id < 0 || id > 15) misuse("uses named barrier %d: use 0 to 15", id);
     named_barrier *b = &a->named[id];
     if (threads <= 0 || threads % 32)
         misuse(
@@ -180,8 +179,18 @@ extern "C" void wbcpu_named_barrier(int id, int threads, bool wait)
     check::arrives(w, b);
     if (++b->arrived == threads) b->arrived = 0, b->generation++;
     if (!wait) return;
-    wait_until(w, {condition::NAMED, &b->generation, generation, id, PC});
+    wait_until(w, {condition::NAMED, &b->generation, generation, id, pc});
     check::waited(w, b);
+}
+extern "C" void wbcpu_named_barrier(int id, int threads, bool wait)
+{
+    if (id < 0 || id > 15) misuse("uses named barrier %d: use 0 to 15", id);
+    named(id, threads, wait, PC);
+}
+/* After those: 2 for tiles of 512 threads, 4 for 256, 8 for 128, 16 for 64 */
+extern "C" void wbcpu_tile_barrier(int tile, int threads)
+{
+    named(16 + 1024 / threads - 2 + tile, threads, true, PC);
 }
 
 /* --- yield -------------------------------------------------------------------------- */

@@ -5,6 +5,9 @@
  *              of 4 bytes per lane, each of 8 rows (or columns) of 16 bytes
  *   sums       half: four accesses of 4 bytes per lane, as above; float: by rows four of
  *              8 bytes, by columns eight of 4 bytes
+ *
+ * These are 16x16 tiles of half, bfloat16 and float. Of other tiles, every element counts
+ * as an access of its own.
  */
 #include "cluster.h"
 #include "counts.h"
@@ -30,12 +33,19 @@ extern "C" void wbcpu_tensor_multiplies(unsigned multiply_adds)
 }
 
 extern "C" void wbcpu_check_tile(
-    const void *p, unsigned ld, unsigned element, bool factor, bool by_rows, bool write)
+    const void *p, unsigned ld, unsigned element, unsigned rows, unsigned columns,
+    bool factor, bool by_rows, bool write)
 {
     const char *tile = static_cast<const char *>(p);
     size_t line = (size_t)ld * element; /* bytes from one row or column to the next */
     unsigned lane = wbcpu_lane();
     const void *pc = PC;
+    if (rows * columns != 256 || rows != 16 || element == 1) {
+        unsigned lines = by_rows ? rows : columns, width = rows * columns / lines;
+        for (unsigned i = lane; i < rows * columns; i += 32)
+            note_access(tile + i / width * line + i % width * element, element, write, pc);
+        return;
+    }
     if (factor && in_thread_local((uintptr_t)p)) {
         matrix_row(tile + lane % 16 * line + lane / 16 * 16, pc);
         return;

@@ -1,5 +1,5 @@
-/* cooperative_groups.h - the grid, the block, tiles of 1, 2, 4, 8, 16 or 32 threads, and
- * groups of any lanes of a warp (wbcpu/coalesced.h). */
+/* cooperative_groups.h - the grid, the block, tiles of 1, 2, 4, 8, 16 or 32 threads, larger
+ * ones (wbcpu/large_tiles.h), and groups of any lanes of a warp (wbcpu/coalesced.h). */
 #ifndef WBCPU_COOPERATIVE_GROUPS_H
 #define WBCPU_COOPERATIVE_GROUPS_H
 
@@ -73,7 +73,8 @@ WBCPU_INLINE thread_block this_thread_block()
 template <unsigned Size, class Parent = void> struct thread_block_tile {
     static_assert(
         Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
-        "tiled_partition: the CPU back end supports tiles of 1, 2, 4, 8, 16 and 32");
+        "tiled_partition: use 1, 2, 4, 8, 16 or 32 threads; for 64 to 512, partition "
+        "`auto block = this_thread_block(memory)` with a __shared__ block_tile_memory");
 
     thread_block_tile() = default;
     template <class Other> thread_block_tile(const thread_block_tile<Size, Other> &) {}
@@ -228,4 +229,5 @@ WBCPU_INLINE cluster_group this_cluster()
 
 }  // namespace cooperative_groups
 #include "wbcpu/coalesced.h"
+#include "wbcpu/large_tiles.h"
 #endif

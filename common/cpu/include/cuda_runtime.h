@@ -25,7 +25,7 @@
 #include "wbcpu/checked.h"
 #include "wbcpu/device_functions.h"
 #include "wbcpu/execution.h"
-#include "wbcpu/graph_nodes.h"
+#include "wbcpu/graph_params.h"
 #include "wbcpu/kernels.h"
 #include "wbcpu/launch.h"
 #include "wbcpu/device_limits.h"

@@ -1,8 +1,9 @@
 /* curand.h - cuRAND's host API: arrays of random numbers.
  *
  * Value i is value i / 4096 of sequence i % 4096, as cuRAND documents it for XORWOW; other
- * pseudo-random generators run on Philox4x32-10, and their bits are not cuRAND's. Quasi-
- * random generators return CURAND_STATUS_TYPE_ERROR. */
+ * pseudo-random generators run on Philox4x32-10, and their bits are not cuRAND's. Of a
+ * quasi-random generator of D dimensions, the first n / D values are of dimension 1, and
+ * so on (wbcpu/random_sobol.h). */
 #ifndef WBCPU_CURAND_H
 #define WBCPU_CURAND_H
 #define CURAND_H_ /* helper_cuda.h asks for it */
@@ -54,34 +55,67 @@ struct curandGenerator_st {
     enum { SEQUENCES = 4096 };
     curandRngType_t type;
     unsigned long long seed = 0, offset = 0, drawn = 0; /* drawn: values so far */
+    unsigned dimensions = 1;
     cudaStream_t stream = nullptr;
     std::vector<curandStateXORWOW> xorwow; /* empty until the first value */
     std::vector<curandStatePhilox4_32_10> philox;
 
-    bool is_xorwow() const
+    bool is_quasi() const
     {
-        return type == CURAND_RNG_PSEUDO_DEFAULT || type == CURAND_RNG_PSEUDO_XORWOW;
+        return type >= CURAND_RNG_QUASI_DEFAULT;
     }
-    template <class S> void start(std::vector<S> &states)
+    bool is_64_bits() const
     {
-        if (!states.empty()) return;
-        S first;
-        curand_init(seed, 0, offset / SEQUENCES, &first);
-        for (int i = 0; i < SEQUENCES; i++) {
-            states.push_back(first);
-            skipahead_sequence(1, &first);
-        }
-        drawn = offset % SEQUENCES;
+        return type >= CURAND_RNG_QUASI_SOBOL64;
+    }
+    void restart()
+    {
+        drawn = 0;
+        xorwow.clear();
+        philox.clear();
     }
     template <class T, class Next> void fill(T *out, size_t n, const Next &next)
     {
-        if (is_xorwow())
-            start(xorwow);
+        if (is_64_bits())
+            fill_quasi(out, n, next, wbcpu_sobol_vectors64(), wbcpu_sobol_shifts64());
+        else if (is_quasi())
+            fill_quasi(out, n, next, wbcpu_sobol_vectors32(), wbcpu_sobol_shifts32());
+        else if (type == CURAND_RNG_PSEUDO_DEFAULT || type == CURAND_RNG_PSEUDO_XORWOW)
+            fill_pseudo(out, n, next, xorwow);
         else
-            start(philox);
+            fill_pseudo(out, n, next, philox);
+    }
+
+  private:
+    template <class T, class Next, class S>
+    void fill_pseudo(T *out, size_t n, const Next &next, std::vector<S> &states)
+    {
+        if (states.empty()) {
+            S first;
+            curand_init(seed, 0, offset / SEQUENCES, &first);
+            for (int i = 0; i < SEQUENCES; i++) {
+                states.push_back(first);
+                skipahead_sequence(1, &first);
+            }
+            drawn = offset % SEQUENCES;
+        }
         for (size_t i = 0; i < n; i++, drawn++)
-            out[i] = is_xorwow() ? next(&xorwow[drawn % SEQUENCES])
-                                 : next(&philox[drawn % SEQUENCES]);
+            out[i] = next(&states[drawn % SEQUENCES]);
+    }
+    template <class T, class Next, class Word>
+    void fill_quasi(T *out, size_t n, const Next &next, const Word *vectors, const Word *shifts)
+    {
+        bool scrambled = type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 ||
+                         type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL64;
+        size_t each = n / dimensions;
+        for (size_t d = 0; d < dimensions; d++) {
+            wbcpu::sobol<Word, true> s;
+            curand_init(
+                vectors + d * 8 * sizeof(Word), scrambled ? shifts[d] : 0, offset + drawn, &s);
+            for (size_t i = 0; i < each; i++)
+                *out++ = next(&s);
+        }
+        drawn += each;
     }
 };
 typedef curandGenerator_st *curandGenerator_t;
@@ -89,7 +123,7 @@ typedef curandGenerator_st *curandGenerator_t;
 #define WBCPU_CALL static inline curandStatus_t
 WBCPU_CALL curandCreateGenerator(curandGenerator_t *g, curandRngType_t type)
 {
-    if (type >= CURAND_RNG_QUASI_DEFAULT || type == CURAND_RNG_TEST)
+    if (type == CURAND_RNG_TEST || type > CURAND_RNG_QUASI_SCRAMBLED_SOBOL64)
         return CURAND_STATUS_TYPE_ERROR;
     *g = new curandGenerator_st();
     (*g)->type = type;
@@ -118,15 +152,46 @@ WBCPU_CALL curandSetStream(curandGenerator_t g, cudaStream_t stream)
 }
 WBCPU_CALL curandSetPseudoRandomGeneratorSeed(curandGenerator_t g, unsigned long long seed)
 {
+    if (g->is_quasi()) return CURAND_STATUS_TYPE_ERROR;
     g->seed = seed;
-    g->xorwow.clear();
-    g->philox.clear();
+    g->restart();
     return CURAND_STATUS_SUCCESS;
 }
 WBCPU_CALL curandSetGeneratorOffset(curandGenerator_t g, unsigned long long offset)
 {
     g->offset = offset;
-    return curandSetPseudoRandomGeneratorSeed(g, g->seed);
+    g->restart();
+    return CURAND_STATUS_SUCCESS;
+}
+WBCPU_CALL curandSetQuasiRandomGeneratorDimensions(curandGenerator_t g, unsigned dimensions)
+{
+    if (!g->is_quasi()) return CURAND_STATUS_TYPE_ERROR;
+    if (dimensions < 1 || dimensions > 20000) return CURAND_STATUS_OUT_OF_RANGE;
+    g->dimensions = dimensions;
+    g->restart();
+    return CURAND_STATUS_SUCCESS;
+}
+WBCPU_CALL
+curandGetDirectionVectors32(curandDirectionVectors32_t **vectors, curandDirectionVectorSet_t)
+{
+    *vectors = (curandDirectionVectors32_t *)wbcpu_sobol_vectors32();
+    return CURAND_STATUS_SUCCESS;
+}
+WBCPU_CALL
+curandGetDirectionVectors64(curandDirectionVectors64_t **vectors, curandDirectionVectorSet_t)
+{
+    *vectors = (curandDirectionVectors64_t *)wbcpu_sobol_vectors64();
+    return CURAND_STATUS_SUCCESS;
+}
+WBCPU_CALL curandGetScrambleConstants32(unsigned **constants)
+{
+    *constants = wbcpu_sobol_shifts32();
+    return CURAND_STATUS_SUCCESS;
+}
+WBCPU_CALL curandGetScrambleConstants64(unsigned long long **constants)
+{
+    *constants = wbcpu_sobol_shifts64();
+    return CURAND_STATUS_SUCCESS;
 }
 WBCPU_CALL curandSetGeneratorOrdering(curandGenerator_t, curandOrdering_t)
 {
@@ -141,20 +206,21 @@ static inline curandStatus_t
 wbcpu_generate(curandGenerator_t g, T *out, size_t n, const Next &next)
 {
     if (!g) return CURAND_STATUS_NOT_INITIALIZED;
+    if (n % g->dimensions) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     auto work = [=] { g->fill(out, n, next); };
     if (!wbcpu_record(g->stream, work)) work();
     return CURAND_STATUS_SUCCESS;
 }
 WBCPU_CALL curandGenerate(curandGenerator_t g, unsigned *out, size_t n)
 {
-    return wbcpu_generate(g, out, n, [](auto *s) { return curand(s); });
+    if (g && g->is_64_bits()) return CURAND_STATUS_TYPE_ERROR;
+    return wbcpu_generate(g, out, n, [](auto *s) { return (unsigned)curand(s); });
 }
 WBCPU_CALL curandGenerateLongLong(curandGenerator_t g, unsigned long long *out, size_t n)
 {
-    return wbcpu_generate(g, out, n, [](auto *s) {
-        unsigned long long low = curand(s);
-        return low | (unsigned long long)curand(s) << 32;
-    });
+    if (g && !g->is_64_bits()) return CURAND_STATUS_TYPE_ERROR;
+    return wbcpu_generate(
+        g, out, n, [](auto *s) { return (unsigned long long)curand(s); });
 }
 WBCPU_CALL curandGenerateUniform(curandGenerator_t g, float *out, size_t n)
 {
@@ -167,21 +233,21 @@ WBCPU_CALL curandGenerateUniformDouble(curandGenerator_t g, double *out, size_t 
 WBCPU_CALL
 curandGenerateNormal(curandGenerator_t g, float *out, size_t n, float mean, float deviation)
 {
-    if (n % 2) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+    if (g && !g->is_quasi() && n % 2) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     return wbcpu_generate(
         g, out, n, [=](auto *s) { return mean + deviation * curand_normal(s); });
 }
 WBCPU_CALL curandGenerateNormalDouble(
     curandGenerator_t g, double *out, size_t n, double mean, double deviation)
 {
-    if (n % 2) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+    if (g && !g->is_quasi() && n % 2) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     return wbcpu_generate(
         g, out, n, [=](auto *s) { return mean + deviation * curand_normal_double(s); });
 }
 WBCPU_CALL curandGenerateLogNormal(
     curandGenerator_t g, float *out, size_t n, float mean, float deviation)
 {
-    if (n % 2) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+    if (g && !g->is_quasi() && n % 2) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     return wbcpu_generate(
         g, out, n, [=](auto *s) { return curand_log_normal(s, mean, deviation); });
 }

@@ -32,7 +32,6 @@ static const struct library {
     {"cudla.h", "cudla CUDLA_",
      "cuDLA is not supported: the back end has no deep learning accelerator"},
     {"cublasXt.h", "cublasXt", "cuBLASXt is not supported: use cublas_v2.h"},
-    {"cufftXt.h", "cufftXt", "cuFFTXt is not supported: use cufft.h"},
     {"cuda_gl_interop.h", "cudaGraphics cudaGL",
      "OpenGL interoperability is not supported: copy the result to the host, then draw it"},
     {"cuda_egl_interop.h", "cudaEgl cudaGraphicsEGL",

@@ -307,14 +307,15 @@ static void check_body(const struct body *b, int body)
 
 /* --- variable-length arrays --------------------------------------------------------- */
 
-/* g++ knows them. In the body of device code, its warning becomes an error. */
+/* g++ knows them. In the body of device code, its warning becomes an error. g++ reads the
+ * bodies of a class's functions after the class: both pragmas lie between the braces. */
 static void forbid_variable_arrays(struct source *s, int body, int end)
 {
     struct token *after = &s->tokens[body + 1]; /* a blank: no other rule writes there */
-    if (after->kind != BLANK || s->tokens[end].after) return;
+    if (after->kind != BLANK || s->tokens[end].before) return;
     after->before = " _Pragma(\"GCC diagnostic push\")"
                     " _Pragma(\"GCC diagnostic error \\\"-Wvla\\\"\")";
-    s->tokens[end].after = " _Pragma(\"GCC diagnostic pop\")";
+    s->tokens[end].before = "_Pragma(\"GCC diagnostic pop\") ";
 }
 
 /* --- all functions ------------------------------------------------------------------ */

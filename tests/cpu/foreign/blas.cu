@@ -1,4 +1,4 @@
-/* cuBLAS levels 1 to 3: vectors, triangular solves, double GEMM, copies of matrices. */
+/* cuBLAS levels 1 to 3: vectors, mixed types, triangular solves, double GEMM, copies. */
 #include <cmath>
 #include <cstdio>
 #include <cublas_v2.h>
@@ -58,6 +58,31 @@ static void vectors(cublasHandle_t blas)
     cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_HOST);
     cudaMemcpy(&result, on_device, sizeof result, cudaMemcpyDeviceToHost);
     expect("dot into device memory", result, 43.75);
+}
+
+/* bfloat16 and double; results in half and float */
+static void mixed(cublasHandle_t blas)
+{
+    std::vector<__nv_bfloat16> x(N);
+    std::vector<double> y(N);
+    for (int i = 0; i < N; i++)
+        x[i] = __float2bfloat16(i - 3.0f), y[i] = 0.25 * i;
+    device_array<__nv_bfloat16> dx(x);
+    device_array<double> dy(y);
+    __half dot;
+    float norm, alpha = 0.5f;
+    cublasDotEx(
+        blas, N, dx.p, CUDA_R_16BF, 1, dy.p, CUDA_R_64F, -1, &dot, CUDA_R_16F, CUDA_R_32F);
+    expect("dot of bfloat16 and double", __half2float(dot), -7);
+    cublasNrm2Ex(blas, N, dx.p, CUDA_R_16BF, 1, &norm, CUDA_R_32F, CUDA_R_32F);
+    expect("norm of bfloat16", norm, std::sqrt(28));
+    cublasAxpyEx(
+        blas, N, &alpha, CUDA_R_32F, dy.p, CUDA_R_64F, 1, dx.p, CUDA_R_16BF, 1, CUDA_R_32F);
+    cublasScalEx(blas, N, &alpha, CUDA_R_32F, dx.p, CUDA_R_16BF, 1, CUDA_R_32F);
+    expect("axpy and scal", __bfloat162float(dx.get(N)[6]), 1.875);
+    if (!cublasDotEx(
+            blas, N, dx.p, CUDA_R_8I, 1, dx.p, CUDA_R_8I, 1, &dot, CUDA_R_16F, CUDA_R_32F))
+        expect("8-bit integers are refused", 0, 1);
 }
 
 /* A is lower triangular, with 2 on its diagonal. */
@@ -125,6 +150,7 @@ int main()
     cublasHandle_t blas;
     if (cublasCreate(&blas)) return 1;
     vectors(blas);
+    mixed(blas);
     matrices(blas);
     cublasDestroy(blas);
     return failures != 0;

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstdio>
 #include <cufft.h>
+#include <cufftXt.h>
 
 typedef std::complex<double> C;
 static int failures;
@@ -61,8 +62,37 @@ static void two_dimensions(int ny, int nx)
     if (std::fabs(real[nx + 3] / (ny * nx) - before) > 1e-9) failures++;
 }
 
+/* A constant is transformed to N in place 0, through memory of cuFFT's own. */
+static void by_descriptor()
+{
+    enum { N = 6 };
+    cufftDoubleComplex x[N];
+    for (auto &v : x)
+        v = make_cuDoubleComplex(2, -1);
+    long long n = N;
+    size_t bytes;
+    int gpus[2] = {0, 1};
+    cufftHandle plan;
+    cudaLibXtDesc *memory;
+    cufftCreate(&plan);
+    failures += cufftXtSetGPUs(plan, 2, gpus) != CUFFT_INVALID_DEVICE;
+    failures += cufftXtSetGPUs(plan, 1, gpus) != CUFFT_SUCCESS;
+    failures += cufftXtMakePlanMany(
+                    plan, 1, &n, NULL, 1, N, CUDA_C_64F, NULL, 1, N, CUDA_C_64F, 1, &bytes,
+                    CUDA_C_64F) != CUFFT_SUCCESS;
+    cufftXtMalloc(plan, &memory, CUFFT_XT_FORMAT_INPLACE);
+    cufftXtMemcpy(plan, memory, x, CUFFT_COPY_HOST_TO_DEVICE);
+    cufftXtExecDescriptorZ2Z(plan, memory, memory, CUFFT_FORWARD);
+    cufftXtMemcpy(plan, x, memory, CUFFT_COPY_DEVICE_TO_HOST);
+    cufftXtFree(memory);
+    cufftDestroy(plan);
+    for (int i = 0; i < N; i++)
+        failures += std::abs(C(x[i].x, x[i].y) - (i ? C(0, 0) : C(2 * N, -N))) > 1e-12;
+}
+
 int main()
 {
+    by_descriptor();
     for (int n : {1, 2, 8, 12, 30, 64, 77, 101, 1024})
         one_dimension(n, 3);
     two_dimensions(6, 10);

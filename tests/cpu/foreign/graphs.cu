@@ -15,6 +15,28 @@ static void count(void *calls)
     ++*(int *)calls;
 }
 
+/* A captured graph with memory of its own */
+static int captured_memory(cudaStream_t stream)
+{
+    int h[8] = {}, *x, one = 8;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    if (cudaMallocAsync(&x, sizeof h, stream)) return 1;
+    cudaMemsetAsync(x, 0, sizeof h, stream);
+    add<<<1, 8, 0, stream>>>(8, x, one);
+    cudaMemcpyAsync(h, x, sizeof h, cudaMemcpyDeviceToHost, stream);
+    if (cudaFreeAsync(x, stream) || cudaStreamEndCapture(stream, &graph)) return 2;
+    if (cudaGraphInstantiate(&exec, graph, NULL, NULL, 0)) return 3;
+    for (int launch = 0; launch < 2; launch++) {
+        h[5] = 0;
+        cudaGraphLaunch(exec, stream);
+        cudaStreamSynchronize(stream);
+        if (h[5] != 8) return 4;
+    }
+    return 0;
+}
+
 int main()
 {
     enum { N = 32 };
@@ -73,5 +95,5 @@ int main()
     if (cudaLaunchKernel(kernel_address, 1, N, add_arguments, 0, stream)) return 5;
     cudaMemcpy(h, x, sizeof h, cudaMemcpyDeviceToHost);
     cudaFreeAsync(x, stream);
-    return h[31] != 20;
+    return h[31] != 20 || captured_memory(stream);
 }

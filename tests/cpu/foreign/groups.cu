@@ -1,5 +1,5 @@
-/* Cooperative groups: coalesced threads, partitions, scans, groups as parameters; pipelines
- * and atomics of namespace cuda; warp functions without a mask. */
+/* Cooperative groups: any lanes, partitions, tiles of 1 to 512 threads, scans; pipelines
+ * and atomics of namespace cuda; groups as parameters; warp functions without a mask. */
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
@@ -51,6 +51,24 @@ __global__ void groups(int *out)
     }
 }
 
+/* Tiles of 64 and 128 of a block of 256 */
+__global__ void large_tiles(int *out)
+{
+    __shared__ cg::block_tile_memory<256> memory;
+    auto block = cg::this_thread_block(memory);
+    auto half = cg::tiled_partition<128>(block);
+    int i = (int)block.thread_rank(), wrong = 0;
+    int sum = cg::reduce(half, i, cg::plus<int>()), most = cg::reduce(half, i, cg::greater<int>());
+    wrong += sum != (i < 128 ? 8128 : 24512) || most != i / 128 * 128 + 127;
+    auto quarter = cg::tiled_partition<64>(block);
+    wrong += quarter.meta_group_size() != 4 || (int)quarter.meta_group_rank() != i / 64;
+    wrong += quarter.shfl(i, 9) != i / 64 * 64 + 9 || quarter.any(i == 70) != (i / 64 == 1);
+    wrong += quarter.all(i != 70) == (i / 64 == 1);
+    auto warp = cg::tiled_partition<32>(block);
+    wrong += warp.shfl(i, 3) != i / 32 * 32 + 3;
+    atomicAdd(out, wrong);
+}
+
 /* Two stages, of a whole block: x is copied in pieces of 64. */
 __global__ void staged(const int *x, int n, int *total)
 {
@@ -84,6 +102,10 @@ int main()
     cudaDeviceSynchronize();
     for (int i = 0; i < 10; i++)
         if (out[i] != want[i]) printf("%d: %d, not %d\n", i, out[i], want[i]), failures++;
+    x[0] = 0;
+    large_tiles<<<1, 256>>>(x);
+    cudaDeviceSynchronize();
+    if (x[0]) printf("large tiles: %d wrong\n", x[0]), failures++;
     for (int i = 0; i < 512; i++)
         x[i] = i;
     x[512] = 0;

@@ -1,4 +1,4 @@
-/* cuRAND: the bits of XORWOW and Philox on the device; uniform and normal arrays. */
+/* cuRAND: bits of XORWOW, Philox and Sobol; uniform, normal and quasi-random arrays. */
 #include <cmath>
 #include <cstdio>
 #include <curand.h>
@@ -15,6 +15,49 @@ __global__ void bits(unsigned *out)
     out[4 + threadIdx.x] = curand(&b);
 }
 
+__global__ void quasi(unsigned *out, const curandDirectionVectors32_t *vectors)
+{
+    curandStateSobol32_t a;
+    curand_init(vectors[threadIdx.x], 5, &a);
+    out[threadIdx.x] = curand(&a);
+}
+/* Value 5 of ten dimensions; every point of 2^k values of 70 dimensions has its own interval. */
+static int wrong_sobol(unsigned *out)
+{
+    const unsigned want[10] = {0xe0000000, 0xe0000000, 0x20000000, 0x60000000, 0xe0000000,
+                               0xa0000000, 0xe0000000, 0x60000000, 0x60000000, 0x20000000};
+    curandDirectionVectors32_t *host, *device;
+    if (curandGetDirectionVectors32(&host, CURAND_DIRECTION_VECTORS_32_JOEKUO6)) return 1;
+    cudaMalloc(&device, 10 * sizeof *device);
+    cudaMemcpy(device, host, 10 * sizeof *device, cudaMemcpyHostToDevice);
+    quasi<<<1, 10>>>(out, device);
+    cudaDeviceSynchronize();
+    int wrong = 0;
+    for (int d = 0; d < 10; d++)
+        wrong += out[d] != want[d];
+    cudaFree(device);
+
+    enum { D = 70, N = 256 };
+    curandGenerator_t g;
+    double *x;
+    cudaMallocManaged(&x, D * N * sizeof *x);
+    for (curandRngType_t type : {CURAND_RNG_QUASI_SOBOL32, CURAND_RNG_QUASI_SCRAMBLED_SOBOL64}) {
+        curandCreateGenerator(&g, type);
+        wrong += curandSetQuasiRandomGeneratorDimensions(g, D) != CURAND_STATUS_SUCCESS;
+        wrong += curandGenerateUniformDouble(g, x, D * N - 1) != CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+        curandGenerateUniformDouble(g, x, D * N);
+        for (int d = 0; d < D; d++) {
+            bool seen[N] = {};
+            for (int i = 0; i < N; i++)
+                seen[(int)std::ceil(x[d * N + i] * N) - 1] = true;
+            for (bool s : seen)
+                wrong += !s;
+        }
+        curandDestroyGenerator(g);
+    }
+    return wrong;
+}
+
 static double mean(const float *x, int n, double power)
 {
     double sum = 0;
@@ -28,7 +71,7 @@ int main()
     const unsigned want[8] = {2501467243u, 75263415u,  839904678u,  3857148075u,
                               4196888723u, 495137217u, 2504520210u, 4056635629u};
     unsigned *out;
-    cudaMallocManaged(&out, sizeof want);
+    cudaMallocManaged(&out, 16 * sizeof *out);
     bits<<<1, 4>>>(out);
     cudaDeviceSynchronize();
     int wrong = 0;
@@ -39,6 +82,7 @@ int main()
             printf("%u, ", out[i]);
         return 1;
     }
+    if (wrong_sobol(out)) return 7;
     const int n = 1 << 17;
     float *x;
     cudaMallocManaged(&x, n * sizeof(float));

@@ -7,6 +7,7 @@
 #include <thrust/iterator/zip_iterator.h>
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
+#include <thrust/shuffle.h>
 #include <thrust/sort.h>
 #include <thrust/transform_reduce.h>
 
@@ -51,11 +52,29 @@ static int thrust_part()
     auto both = thrust::make_zip_iterator(thrust::make_tuple(x.begin(), y.begin()));
     thrust::transform(both, both + 3, z.begin(), product_of_pair());
     if (z[2] != 10) return 5;
+    x[0] = 3, x[1] = 3, y[1] = 4;
+    thrust::sort(both, both + 3); /* (2, 5) (3, 4) (3, 5) */
+    if (x[0] != 2 || y[0] != 5 || y[1] != 4) return 11;
     int keys[] = {1, 1, 2, 2, 2, 5}, sums[3], unique[3];
     auto end = thrust::reduce_by_key(
         keys, keys + 6, thrust::make_constant_iterator(1), unique, sums);
     if (end.first - unique != 3 || sums[1] != 3 || unique[2] != 5) return 6;
+    int kept[3];
+    thrust::unique_by_key_copy(
+        keys, keys + 6, thrust::make_counting_iterator(0), thrust::make_discard_iterator(), kept);
+    if (kept[1] != 2 || kept[2] != 5) return 7;
     h = d;
+    thrust::host_vector<int> mixed(N);
+    thrust::shuffle_copy(h.begin(), h.end(), mixed.begin(), thrust::default_random_engine(7));
+    if (mixed == h) return 8;
+    thrust::sort(mixed.begin(), mixed.end());
+    if (mixed != h) return 9;
+    thrust::device_ptr<void> raw = thrust::device_malloc(4 * sizeof(int));
+    thrust::device_ptr<int> four((int *)raw.get());
+    thrust::fill(four, four + 4, 3);
+    int twelve = thrust::reduce(four, four + 4);
+    thrust::device_free(raw);
+    if (twelve != 12) return 10;
     return h[4] != 10 || thrust::count_if(h.begin(), h.end(), [](int v) { return v < 7; }) != 4;
 }
 
@@ -86,6 +105,35 @@ __global__ void collectives(const int *in, int *out)
     if (threadIdx.x == 32) out[4] = sum;
 }
 
+struct minus {
+    __device__ int operator()(int &a, int &b) const /* as CUB calls it */
+    {
+        return a - b;
+    }
+};
+__global__ void neighbours(int *out)
+{
+    typedef cub::BlockAdjacentDifference<int, 64> Adjacent;
+    __shared__ Adjacent::TempStorage s;
+    int t = threadIdx.x, squares[2] = {4 * t * t, (2 * t + 1) * (2 * t + 1)}, difference[2];
+    Adjacent(s).SubtractLeft(squares, difference, minus());
+    out[2 * t] = difference[0], out[2 * t + 1] = difference[1];
+    __syncthreads();
+    Adjacent(s).SubtractRightPartialTile(squares, squares, minus(), 101);
+    out[128 + 2 * t] = squares[0], out[129 + 2 * t] = squares[1];
+}
+static int wrong_neighbours(int *out)
+{
+    neighbours<<<1, 64>>>(out);
+    cudaDeviceSynchronize();
+    int wrong = 0;
+    for (int i = 0; i < 128; i++) {
+        wrong += out[i] != (i ? 2 * i - 1 : 0);
+        wrong += out[128 + i] != (i < 100 ? -2 * i - 1 : i * i);
+    }
+    return wrong;
+}
+
 static int cub_part()
 {
     enum { N = 256 };
@@ -101,6 +149,7 @@ static int cub_part()
         most = most < in[i] ? in[i] : most;
     if (out[0] != 10 || out[1] != 5 || out[2] != 128 || out[3] != most) return 1;
     if (out[4] != 32 * 32 + 31 * 16) return 2;
+    if (wrong_neighbours(out)) return 4;
     void *temporary = NULL;
     size_t bytes = 0;
     cub::DeviceRadixSort::SortKeys(temporary, bytes, in, out, N);

@@ -258,6 +258,16 @@ static float later_by(float (*later)(float))
 {
     return later(2);
 }
+/* After a class with a device function, host code may have variable-length arrays. */
+struct doubler {
+    __device__ int operator()(int x) const { return 2 * x; }
+};
+static int variable_array(int n)
+{
+    char c[n];
+    return sizeof c;
+}
+
 int main()
 {
     float *o;
@@ -279,5 +289,5 @@ static float unused_host(void)
 }
 void use_the_rest(void)
 {
-    table = &x[(int)unused_host() + (int)member(1)];
+    table = &x[(int)unused_host() + (int)member(1) + variable_array(3)];
 }

@@ -69,7 +69,7 @@ void butterfly(uint64_t pointer[32], unsigned lanes)
 
 }  // namespace wbcpu_reduce
 
-template <unsigned Size, class Parent, class T, class Op>
+template <unsigned Size, class Parent, class T, class Op, std::enable_if_t<(Size <= 32), int> = 0>
 WBCPU_INLINE T reduce(const thread_block_tile<Size, Parent> &tile, T value, const Op &op)
 {
     wbcpu_reduce::lane_value<T, Op> mine = {value, &op};
@@ -77,6 +77,26 @@ WBCPU_INLINE T reduce(const thread_block_tile<Size, Parent> &tile, T value, cons
     wbcpu_collective(
         WBCPU_OP_LOOP + __builtin_ctz(Size), tile.mask(), (uint64_t)(uintptr_t)&mine,
         (uint64_t)butterfly);
+    return mine.value;
+}
+
+namespace wbcpu_reduce
+{
+template <unsigned Size, class T, class Op>
+WBCPU_UNCHECKED void fold_all(lane_value<T, Op> **of)
+{
+    T sum = of[0]->value;
+    for (unsigned i = 1; i < Size; i++)
+        sum = (*of[0]->op)(sum, of[i]->value);
+    for (unsigned i = 0; i < Size; i++)
+        of[i]->value = sum;
+}
+}  // namespace wbcpu_reduce
+template <unsigned Size, class Parent, class T, class Op, std::enable_if_t<(Size > 32), int> = 0>
+WBCPU_INLINE T reduce(const thread_block_tile<Size, Parent> &tile, T value, const Op &op)
+{
+    wbcpu_reduce::lane_value<T, Op> mine = {value, &op};
+    tile.wbcpu_together(&mine, wbcpu_reduce::fold_all<Size, T, Op>);
     return mine.value;
 }
 

@@ -80,7 +80,6 @@ typedef enum { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 } cublasSideMode_t;
 WBCPU_TYPED_BLAS(float, S, s)
 WBCPU_TYPED_BLAS(double, D, d)
 #undef WBCPU_TYPED_BLAS
-#undef WBCPU_BLAS
 
 cublasStatus_t cublasDgemv(
     cublasHandle_t handle, cublasOperation_t trans, int m, int n, const double *alpha,
@@ -95,6 +94,23 @@ cublasStatus_t cublasDgemmStridedBatched(
     int n, int k, const double *alpha, const double *A, int lda, long long int strideA,
     const double *B, int ldb, long long int strideB, const double *beta, double *C,
     int ldc, long long int strideC, int batchCount);
+
+/* half, bfloat16, float and double, also mixed; computed in double */
+WBCPU_BLAS(
+    cublasDotEx, int n, const void *x, cudaDataType xtype, int incx, const void *y,
+    cudaDataType ytype, int incy, void *result, cudaDataType rtype, cudaDataType execution);
+WBCPU_BLAS(
+    cublasNrm2Ex, int n, const void *x, cudaDataType xtype, int incx, void *result,
+    cudaDataType rtype, cudaDataType execution);
+WBCPU_BLAS(
+    cublasAxpyEx, int n, const void *alpha, cudaDataType atype, const void *x,
+    cudaDataType xtype, int incx, void *y, cudaDataType ytype, int incy,
+    cudaDataType execution);
+WBCPU_BLAS(
+    cublasScalEx, int n, const void *alpha, cudaDataType atype, void *x, cudaDataType xtype,
+    int incx, cudaDataType execution);
+
+#undef WBCPU_BLAS
 
 /* Between host and device, in either direction; element sizes in bytes */
 cublasStatus_t

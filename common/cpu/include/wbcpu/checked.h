@@ -20,10 +20,11 @@ void *wbcpu_checked_memset(void *to, int value, size_t bytes);
 
 /* ldmatrix: the running lane passes the address of a row of 16 bytes. */
 void wbcpu_check_row(const void *row);
-/* The running lane's part of a WMMA load or store of a 16x16 tile; element: bytes. A
- * factor is matrix_a or matrix_b. */
+/* The running lane's part of a WMMA load or store of a tile; element: bytes. A factor is
+ * matrix_a or matrix_b. */
 void wbcpu_check_tile(
-    const void *p, unsigned ld, unsigned element, bool factor, bool by_rows, bool write);
+    const void *p, unsigned ld, unsigned element, unsigned rows, unsigned columns,
+    bool factor, bool by_rows, bool write);
 /* A warp multiplies fragments of WMMA. */
 void wbcpu_tensor_multiplies(unsigned multiply_adds);
 
@@ -44,7 +45,10 @@ void wbcpu_wgmma_reads(int newest);
 }
 #else
 WBCPU_INLINE void wbcpu_check_row(const void *) {}
-WBCPU_INLINE void wbcpu_check_tile(const void *, unsigned, unsigned, bool, bool, bool) {}
+WBCPU_INLINE void wbcpu_check_tile(
+    const void *, unsigned, unsigned, unsigned, unsigned, bool, bool, bool)
+{
+}
 WBCPU_INLINE void wbcpu_tensor_multiplies(unsigned) {}
 WBCPU_INLINE void
 wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros)

@@ -3,6 +3,7 @@
 #ifndef WBCPU_CUB_BLOCK_H
 #define WBCPU_CUB_BLOCK_H
 
+#include "cub_adjacent.h"
 #include "cub_items.h"
 #include "cub_team.h"
 

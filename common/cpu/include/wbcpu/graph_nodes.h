@@ -17,7 +17,8 @@ enum cudaGraphNodeType {
     cudaGraphNodeTypeWaitEvent = 6,
     cudaGraphNodeTypeEventRecord = 7,
     cudaGraphNodeTypeMemAlloc = 10,
-    cudaGraphNodeTypeMemFree = 11
+    cudaGraphNodeTypeMemFree = 11,
+    cudaGraphNodeTypeConditional = 13
 };
 struct cudaKernelNodeParams {
     void *func; /* (void *)kernel */
@@ -74,6 +75,8 @@ cudaError_t wbcpu_update_graph(cudaGraphExec_t exec, cudaGraph_t graph);
 #define WBCPU_CALL template <class = void> static inline cudaError_t
 namespace wbcpu
 {
+inline size_t graph_bytes = 0; /* allocated by nodes */
+
 /* Any callable work(stream). */
 template <class Work>
 static cudaError_t add_node(
@@ -185,6 +188,7 @@ WBCPU_CALL cudaGraphAddEventWaitNode(WBCPU_NODE, cudaEvent_t)
 WBCPU_CALL cudaGraphAddMemAllocNode(WBCPU_NODE, cudaMemAllocNodeParams *p)
 {
     if (cudaError_t e = cudaMalloc(&p->dptr, p->bytesize)) return e;
+    wbcpu::graph_bytes += p->bytesize;
     return wbcpu::add_node(
         node, graph, after, count, cudaGraphNodeTypeMemAlloc,
         [](cudaStream_t) { return cudaSuccess; });

@@ -4,7 +4,7 @@
 #ifndef WBCPU_RANDOM_VALUES_H
 #define WBCPU_RANDOM_VALUES_H
 
-#include "random_states.h"
+#include "random_sobol.h"
 
 namespace wbcpu
 {
@@ -30,6 +30,18 @@ WBCPU_INLINE double2 box_muller_double(double u, double v)
     double radius = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;
     return make_double2(sin(angle) * radius, cos(angle) * radius);
 }
+WBCPU_INLINE float unit(unsigned long long x)
+{
+    return unit((unsigned)(x >> 32));
+}
+WBCPU_INLINE double unit_double(unsigned x)
+{
+    return (double)x * 0x1p-32 + 0x1p-32;
+}
+WBCPU_INLINE double unit_double(unsigned long long x)
+{
+    return (double)(x >> 11) * 0x1p-53 + 0x1p-54;
+}
 }  // namespace wbcpu
 
 template <class S> WBCPU_INLINE float curand_uniform(S *s)
@@ -40,6 +52,23 @@ template <class S> WBCPU_INLINE double curand_uniform_double(S *s)
 {
     unsigned low = curand(s);
     return wbcpu::unit(low, curand(s));
+}
+/* Of a quasi-random sequence, each number gives one value. */
+template <class T, bool Scrambled>
+WBCPU_INLINE double curand_uniform_double(wbcpu::sobol<T, Scrambled> *s)
+{
+    return wbcpu::unit_double(curand(s));
+}
+template <class T, bool Scrambled>
+WBCPU_INLINE double curand_normal_double(wbcpu::sobol<T, Scrambled> *s)
+{
+    double u = curand_uniform_double(s);
+    return normcdfinv(u < 1 ? u : 1 - 0x1p-53);
+}
+template <class T, bool Scrambled>
+WBCPU_INLINE float curand_normal(wbcpu::sobol<T, Scrambled> *s)
+{
+    return (float)curand_normal_double(s);
 }
 template <class S> WBCPU_INLINE float2 curand_normal2(S *s)
 {

@@ -116,11 +116,9 @@ reduce_by_key(I key, I last, V value, OK keys, OV sums, Eq eq = Eq(), Op op = Op
     return {keys, sums};
 }
 WBCPU_THRUST(reduce_by_key)
-WBCPU_NEW, class V, class Eq = equal_to<>>
-pair<I, V> unique_by_key(I key, I last, V value, Eq eq = Eq())
+WBCPU_NEW, class V, class OK, class OV, class Eq = equal_to<>>
+pair<OK, OV> unique_by_key_copy(I key, I last, V value, OK keys, OV values, Eq eq = Eq())
 {
-    I keys = key;
-    V values = value;
     while (key != last) {
         iterator_value_t<I> k = *key;
         *keys = k, *values = *value, ++keys, ++values;
@@ -128,7 +126,33 @@ pair<I, V> unique_by_key(I key, I last, V value, Eq eq = Eq())
     }
     return {keys, values};
 }
+WBCPU_THRUST(unique_by_key_copy)
+WBCPU_NEW, class V, class Eq = equal_to<>>
+pair<I, V> unique_by_key(I key, I last, V value, Eq eq = Eq())
+{
+    return thrust::unique_by_key_copy(key, last, value, key, value, eq);
+}
 WBCPU_THRUST(unique_by_key)
+/* The standard library cannot swap what a zip iterator points to: it sorts a copy. */
+WBCPU_NEW, class Less = less<>> void stable_sort(I first, I last, Less by = Less())
+{
+    if constexpr (std::is_lvalue_reference_v<decltype(*first)>) {
+        std::stable_sort(first, last, by);
+    } else {
+        std::vector<iterator_value_t<I>> copy(first, last);
+        std::stable_sort(copy.begin(), copy.end(), by);
+        std::copy(copy.begin(), copy.end(), first);
+    }
+}
+WBCPU_THRUST(stable_sort)
+WBCPU_NEW, class Less = less<>> void sort(I first, I last, Less by = Less())
+{
+    if constexpr (std::is_lvalue_reference_v<decltype(*first)>)
+        std::sort(first, last, by);
+    else
+        thrust::stable_sort(first, last, by);
+}
+WBCPU_THRUST(sort)
 WBCPU_NEW, class V, class Less = less<>>
 void stable_sort_by_key(I first, I last, V value, Less by = Less())
 {
@@ -151,6 +175,18 @@ void sort_by_key(I first, I last, V value, Less by = Less())
     thrust::stable_sort_by_key(first, last, value, by);
 }
 WBCPU_THRUST(sort_by_key)
+WBCPU_NEW, class G> void shuffle(I first, I last, G &&generator)
+{
+    std::shuffle(first, last, generator);
+}
+WBCPU_THRUST(shuffle)
+WBCPU_NEW, class O, class G> O shuffle_copy(I first, I last, O out, G &&generator)
+{
+    O end = std::copy(first, last, out);
+    std::shuffle(out, end, generator);
+    return end;
+}
+WBCPU_THRUST(shuffle_copy)
 /* with a stencil */
 WBCPU_NEW, class S, class O, class F> O copy_if(I first, I last, S stencil, O out, F f)
 {

@@ -39,12 +39,24 @@ using std::negate;
 using std::not_equal_to;
 using std::plus;
 template <class T = void> struct maximum {
+    T operator()(const T &a, const T &b) const
+    {
+        return a < b ? b : a;
+    }
+};
+template <> struct maximum<void> {
     template <class A> A operator()(const A &a, const A &b) const
     {
         return a < b ? b : a;
     }
 };
 template <class T = void> struct minimum {
+    T operator()(const T &a, const T &b) const
+    {
+        return b < a ? b : a;
+    }
+};
+template <> struct minimum<void> {
     template <class A> A operator()(const A &a, const A &b) const
     {
         return b < a ? b : a;

@@ -18,7 +18,7 @@ template <class T> class device_ptr
     typedef std::remove_cv_t<T> value_type;
     typedef ptrdiff_t difference_type;
     typedef device_ptr pointer;
-    typedef T &reference;
+    typedef std::add_lvalue_reference_t<T> reference; /* T may be void */
     typedef T element_type;
 
     device_ptr() = default;
@@ -32,7 +32,7 @@ template <class T> class device_ptr
     {
         return p;
     }
-    T &operator*() const
+    reference operator*() const
     {
         return *p;
     }
@@ -40,7 +40,7 @@ template <class T> class device_ptr
     {
         return p;
     }
-    T &operator[](ptrdiff_t i) const
+    reference operator[](ptrdiff_t i) const
     {
         return p[i];
     }
@@ -130,6 +130,10 @@ template <class T> device_ptr<T> device_malloc(size_t n)
     T *p;
     if (cudaMalloc(&p, n * sizeof(T))) throw std::bad_alloc();
     return device_ptr<T>(p);
+}
+inline device_ptr<void> device_malloc(size_t bytes)
+{
+    return device_ptr<void>(device_malloc<char>(bytes).get());
 }
 template <class T> void device_free(device_ptr<T> p)
 {

@@ -1,0 +1,1 @@
+#include "../../wbcpu/cub_block.h"

@@ -1,0 +1,134 @@
+/* cufftXt.h - cuFFT plans by cudaDataType, and its calls for several GPUs on one GPU. No
+ * callbacks. */
+#ifndef WBCPU_CUFFTXT_H
+#define WBCPU_CUFFTXT_H
+
+#include "cufft.h"
+#include "library_types.h"
+
+typedef enum cufftXtSubFormat_t {
+    CUFFT_XT_FORMAT_INPUT = 0,
+    CUFFT_XT_FORMAT_OUTPUT = 1,
+    CUFFT_XT_FORMAT_INPLACE = 2,
+    CUFFT_XT_FORMAT_INPLACE_SHUFFLED = 3,
+    CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED = 4
+} cufftXtSubFormat;
+typedef enum cufftXtCopyType_t {
+    CUFFT_COPY_HOST_TO_DEVICE = 0,
+    CUFFT_COPY_DEVICE_TO_HOST = 1,
+    CUFFT_COPY_DEVICE_TO_DEVICE = 2
+} cufftXtCopyType;
+typedef struct cudaXtDesc_t {
+    int version, nGPUs;
+    int GPUs[64];
+    void *data[64]; /* of each GPU */
+    size_t size[64];
+    void *cudaXtState;
+} cudaXtDesc;
+typedef struct cudaLibXtDesc_t {
+    int version;
+    cudaXtDesc *descriptor;
+    int library, subFormat;
+    void *libDescriptor;
+} cudaLibXtDesc;
+
+#define WBCPU_CALL static inline cufftResult
+/* The types of the input and the output decide; execution must be the complex one. */
+WBCPU_CALL cufftXtMakePlanMany(
+    cufftHandle plan, int rank, long long *n, long long *inembed, long long istride,
+    long long idist, cudaDataType input, long long *onembed, long long ostride,
+    long long odist, cudaDataType output, long long batch, size_t *bytes, cudaDataType)
+{
+    int size[3], in[3], out[3];
+    if (rank < 1 || rank > 3) return CUFFT_INVALID_VALUE;
+    for (int i = 0; i < rank; i++) {
+        size[i] = (int)n[i];
+        in[i] = inembed ? (int)inembed[i] : 0;
+        out[i] = onembed ? (int)onembed[i] : 0;
+    }
+    static const struct {
+        cudaDataType input, output;
+        cufftType type;
+    } types[] = {{CUDA_C_32F, CUDA_C_32F, CUFFT_C2C}, {CUDA_R_32F, CUDA_C_32F, CUFFT_R2C},
+                 {CUDA_C_32F, CUDA_R_32F, CUFFT_C2R}, {CUDA_C_64F, CUDA_C_64F, CUFFT_Z2Z},
+                 {CUDA_R_64F, CUDA_C_64F, CUFFT_D2Z}, {CUDA_C_64F, CUDA_R_64F, CUFFT_Z2D}};
+    for (const auto &t : types)
+        if (t.input == input && t.output == output)
+            return cufftMakePlanMany(
+                plan, rank, size, inembed ? in : nullptr, (int)istride, (int)idist,
+                onembed ? out : nullptr, (int)ostride, (int)odist, t.type, (int)batch, bytes);
+    return CUFFT_INVALID_TYPE;
+}
+WBCPU_CALL cufftXtExec(cufftHandle plan, void *in, void *out, int direction)
+{
+    auto found = wbcpu::fft_plans().find(plan);
+    if (found == wbcpu::fft_plans().end()) return CUFFT_INVALID_PLAN;
+    switch (found->second.type) {
+    case CUFFT_C2C: return cufftExecC2C(plan, (cufftComplex *)in, (cufftComplex *)out, direction);
+    case CUFFT_R2C: return cufftExecR2C(plan, (cufftReal *)in, (cufftComplex *)out);
+    case CUFFT_C2R: return cufftExecC2R(plan, (cufftComplex *)in, (cufftReal *)out);
+    case CUFFT_Z2Z:
+        return cufftExecZ2Z(plan, (cufftDoubleComplex *)in, (cufftDoubleComplex *)out, direction);
+    case CUFFT_D2Z: return cufftExecD2Z(plan, (cufftDoubleReal *)in, (cufftDoubleComplex *)out);
+    case CUFFT_Z2D: return cufftExecZ2D(plan, (cufftDoubleComplex *)in, (cufftDoubleReal *)out);
+    }
+    return CUFFT_INVALID_TYPE;
+}
+
+/* --- several GPUs: there is one ------------------------------------------------------- */
+
+WBCPU_CALL cufftXtSetGPUs(cufftHandle, int count, int *gpus)
+{
+    return count == 1 && gpus[0] == 0 ? CUFFT_SUCCESS : CUFFT_INVALID_DEVICE;
+}
+/* Room for the input and for the output of all transforms */
+WBCPU_CALL cufftXtMalloc(cufftHandle plan, cudaLibXtDesc **memory, cufftXtSubFormat format)
+{
+    auto found = wbcpu::fft_plans().find(plan);
+    if (found == wbcpu::fft_plans().end()) return CUFFT_INVALID_PLAN;
+    const wbcpu::fft_plan &p = found->second;
+    long longest = p.in.distance > p.out.distance ? p.in.distance : p.out.distance;
+    bool wide = p.type == CUFFT_Z2Z || p.type == CUFFT_D2Z || p.type == CUFFT_Z2D;
+    cudaXtDesc *d = new cudaXtDesc();
+    d->nGPUs = 1;
+    d->size[0] = (size_t)longest * (size_t)p.batch * (wide ? 16 : 8);
+    *memory = new cudaLibXtDesc{0, d, 0, format, nullptr};
+    return cudaMalloc(&d->data[0], d->size[0]) ? CUFFT_ALLOC_FAILED : CUFFT_SUCCESS;
+}
+WBCPU_CALL cufftXtFree(cudaLibXtDesc *memory)
+{
+    cudaFree(memory->descriptor->data[0]);
+    delete memory->descriptor;
+    delete memory;
+    return CUFFT_SUCCESS;
+}
+WBCPU_CALL cufftXtMemcpy(cufftHandle, void *to, void *from, cufftXtCopyType type)
+{
+    const cudaXtDesc *a = ((cudaLibXtDesc *)to)->descriptor;
+    const cudaXtDesc *b = ((cudaLibXtDesc *)from)->descriptor;
+    cudaError_t e =
+        type == CUFFT_COPY_HOST_TO_DEVICE
+            ? cudaMemcpy(a->data[0], from, a->size[0], cudaMemcpyHostToDevice)
+        : type == CUFFT_COPY_DEVICE_TO_HOST
+            ? cudaMemcpy(to, b->data[0], b->size[0], cudaMemcpyDeviceToHost)
+            : cudaMemcpy(a->data[0], b->data[0], b->size[0], cudaMemcpyDeviceToDevice);
+    return e ? CUFFT_INTERNAL_ERROR : CUFFT_SUCCESS;
+}
+#define WBCPU_DESCRIPTOR(name, PARAMETER, direction)                                     \
+    WBCPU_CALL cufftXtExecDescriptor##name(                                              \
+        cufftHandle plan, cudaLibXtDesc *in, cudaLibXtDesc *out PARAMETER)               \
+    {                                                                                    \
+        return cufftXtExec(                                                              \
+            plan, in->descriptor->data[0], out->descriptor->data[0], direction);         \
+    }
+#define WBCPU_DIRECTION , int direction
+WBCPU_DESCRIPTOR(C2C, WBCPU_DIRECTION, direction)
+WBCPU_DESCRIPTOR(R2C, , CUFFT_FORWARD)
+WBCPU_DESCRIPTOR(C2R, , CUFFT_INVERSE)
+WBCPU_DESCRIPTOR(Z2Z, WBCPU_DIRECTION, direction)
+WBCPU_DESCRIPTOR(D2Z, , CUFFT_FORWARD)
+WBCPU_DESCRIPTOR(Z2D, , CUFFT_INVERSE)
+#undef WBCPU_DIRECTION
+#undef WBCPU_DESCRIPTOR
+#undef WBCPU_CALL
+#endif

@@ -1,0 +1,1 @@
+#include "../../wbcpu/thrust.h"
