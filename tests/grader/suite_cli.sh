@@ -13,6 +13,7 @@ check "an unknown lab: exit 2" exits 2 ./grade lab99
 check "an option without its value: exit 2" exits 2 ./grade lab03 --seed
 check "a seed that is not a number: exit 2" exits 2 ./grade lab03 --seed x1
 check "a scale that is not a number: exit 2" exits 2 ./grade lab03 --timeout-scale 0
+check "also in the environment" says "TIMEOUT_SCALE x: expected a number" env TIMEOUT_SCALE=x ./grade lab03
 check "two labs: exit 2" exits 2 ./grade lab03 lab04
 check "not built: says make lab03" says "lab03 is not built in" ./grade lab03
 check "not built: exit 2" exits 2 ./grade lab03
@@ -157,7 +158,7 @@ check "those after it do not run" test ! -e "$TMP/saved/c/lab03.widths@21.safete
 wrong abort && check "crashed under a command: exit 3" exits 3 under "" 0 "$TMP/wrapper"
 check "crashed: exit 3" exits 3 ./grade lab03 -k basic
 check "a crash costs only its own case" sh -c "[ \$(./grade lab03 -k eps,offset | grep -c 'abort (a') = 2 ]"
-wrong spins && check "timed out: exit 4" exits 4 ./grade lab03 -k basic --timeout-scale 0.05
+wrong spins && check "timed out: exit 4" exits 4 env TIMEOUT_SCALE=0.05 ./grade lab03 -k basic
 check "a file with one function: the others are skipped, by name" \
     says "rmsnorm_backward_f32 is not in this file" ./grade lab03 -k dx --timeout-scale 0.05
 

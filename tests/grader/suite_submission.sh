@@ -304,7 +304,7 @@ E2
 # --- builds that would not end; nor here -----------------------------------------------------
 endless() {
     s=$TMP/s; rm -rf "$s"; mkdir "$s"
-    export BUILD_SECONDS=3 BUILD_MEMORY=800
+    export BUILD_SECONDS=6 TIMEOUT_SCALE=0.5 BUILD_MEMORY=800
     source_with "$s/bomb.cu" <<<'template <int n, int m> struct B { static const int v = B<n - 1, 2 * m>::v + B<n - 1, 2 * m + 1>::v; };
 template <int m> struct B<0, m> { static const int v = m; }; int v = B<24, 0>::v;'
     refused "a template that takes the memory" "" last "$s/bomb.cu"
@@ -315,7 +315,7 @@ template <int m> struct B<0, m> { static const int v = m; }; int v = B<24, 0>::v
 template <unsigned n> struct S { static constexpr unsigned v = f(200000 + n) + S<n - 1>::v; }; template <> struct S<0> { static constexpr unsigned v = 0; };
 constexpr unsigned x = S<800>::v;'
     refused "a compilation that takes minutes" "" last "$s/slow.cu"
-    BUILD_SECONDS=15
+    BUILD_SECONDS=30
     slow() { check_fails "$who: $1" "contract breach" last "$s/x.cu"; }
     many() { yes "$1" | head -n 300000 | tr -d '\n'; }
     { printf 'extern "C" void f'; many 64; printf 'x(); void g() { f'; many 64; echo 'x(); }'
@@ -333,7 +333,7 @@ constexpr unsigned x = S<800>::v;'
       for n in $(seq 8000) $(seq 8000) $(seq 8000) $(seq 8000); do echo "f$n,"; done
       echo '};'; } | source_with "$s/x.cu"
     slow "checking 32,000 pointers to 8,000 functions ends"
-    unset BUILD_SECONDS BUILD_MEMORY
+    unset BUILD_SECONDS TIMEOUT_SCALE BUILD_MEMORY
 }
 
 # --- both accounts at the same time, each with its own tree ----------------------------------
