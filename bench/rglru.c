@@ -238,7 +238,11 @@ void bench_op(void)
                 block_rows((enum bench_type)E, n[0], n[1], n[2], n[3]);
                 row_rows((enum bench_type)E, n[0], n[1], n[2] * n[3]);
             }
-    if (bench_once) block_rows(BENCH_BF16, 1, 256, 1, 64);
+    if (bench_once) {
+        block_rows(BENCH_BF16, 1, 256, 1, 64);
+        row_rows(BENCH_BF16, 1, 2048, 576); /* Hopper: clusters that walk */
+        row_rows(BENCH_BF16, 99, 260, 72);  /* blocks that fetch their next chunk */
+    }
     static const int batches[] = {1, 8, 64};
     for (int i = 0; i < 3; i++) {
         if (bench_once) token_row(BENCH_BF16, batches[i], 2, 256);
