@@ -75,10 +75,8 @@ BACKEND_LIBS     := $(B)/libwbcpu.a
 LDLIBS            = $(if $(filter 1,$(CHECK)),-lbacktrace) -lstdc++ -lpthread -ldl -lm
 # The compiler calls common/cpu/check before each load and store; libtsan is not linked.
 # -fno-tree-sra: a float4 stays one access. Only g++ leaves it whole.
-# -U_FORTIFY_SOURCE: where g++ defines it (Ubuntu), memcpy would become __memcpy_chk.
 CHECK_FLAGS := $(if $(filter 1,$(CHECK)),-Og -g1 -DWBCPU_CHECKED -fsanitize=thread -fno-tree-sra \
     -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -Wno-tsan \
-    -U_FORTIFY_SOURCE \
     -fsanitize-coverage=trace-pc -fno-reorder-blocks \
     --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1 \
     -fno-omit-frame-pointer \

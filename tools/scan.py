@@ -267,6 +267,8 @@ SWITCH = re.compile(r"^[ \t]+\.(text|data|bss|section)\b(.*)$", re.MULTILINE)
 ASM = re.compile(r"^[ \t]*(?:#|//)APP$", re.MULTILINE)  # clang++ on AArch64: //APP
 FATBIN = re.compile(r'^#APP\n\s*\.section \.nv_fatbin, "a"\n\.align 8\nfatbinData:\n'
                     r"(?:\.quad [0-9a-fx, ]+\n)+\s*\.text\s*^#NO_APP$", re.MULTILINE)
+# <iostream> since g++ 13
+IOSTREAM = re.compile(r"^#APP\n\s*\.globl _ZSt21ios_base_library_initv\n#NO_APP$", re.MULTILINE)
 # Directives that compilers write among instructions, and elsewhere.
 AMONG_CODE = r"loc|cfi_\w+|p2align|align|balign|type|size|globl?|global|weak|hidden" \
              r"|internal|protected|local|file|ident|set|comm|arch|tune|cpu|variant_pcs|addrsig\w*|lcomm"
@@ -297,8 +299,8 @@ def assembly(text):
     """[(what, why)] of the compiler's assembly: parts that come from an asm statement, or from
     text in a name or attribute that only looks like a name. The compiler puts asm
     statements between #APP and #NO_APP, however they were spelled; nvcc has one of its
-    own."""
-    text = FATBIN.sub("\t.text", text, count=1)
+    own, and so has <iostream>."""
+    text = IOSTREAM.sub("", FATBIN.sub("\t.text", text, count=1))
     if ASM.search(text):
         return [("asm", "launchers contain no assembly for the CPU")]
     sections = QUOTED.sub(without_text, text)

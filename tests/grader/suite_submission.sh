@@ -33,6 +33,12 @@ as_account() { # COMMAND...: as ACCOUNT, or as we are
         setpriv --reuid="$account" --regid="$account" --clear-groups env -u PYTHON HOME=/ "$@"
     else env -u PYTHON "$@"; fi
 }
+no_assembly() { # NAME: in #APP, made global
+    printf '#APP\n\t.globl %s\n#NO_APP\n' "$1" | "$PYTHON" -c 'import sys
+sys.path.insert(0, "tools")
+import scan
+sys.exit("asm" if scan.assembly(sys.stdin.read()) else 0)'
+}
 grade() { # PATH [OPTION...]
     (cd "$tree" && as_account env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL BACKEND="$BACKEND" \
         timeout 100 tools/grade_submission lab03 "$@") >"$TMP/said" 2>&1
@@ -260,6 +266,8 @@ std::map<int, int> seen;'
 #include <mutex>
 std::mutex once; void f() { std::lock_guard<std::mutex> lock(once); std::cout << 1; }'
     check_says "$who: <iostream> and a mutex are allowed" "Score: 5/5" grade "$s/x.cu" -k basic
+    check "$who: so is the assembly in <iostream> of g++ 13" no_assembly _ZSt21ios_base_library_initv
+    check_fails "$who: that line with another name is not" asm no_assembly _ZSt4cout
     breach "code in .init" .init <<<'__attribute__((section(".init"), used)) static void f() {}'
     breach "a constructor by section" "f" <<<'static void f() {}
 __attribute__((section(".init_array"), used)) static void (*p)() = f;'

@@ -10,7 +10,7 @@
 // says: the launch asks for 256 bytes, and byte 256 was written
 // says: got NaN (read out of bounds)
 // says: misaligned access (mutant.cu:45): float4 at an address that is not a multiple of 16, in kernel with_vectors
-// says: byte 4 of buffer x
+// says: of buffer x
 // says: cudaErrorInvalidValue: invalid argument
 // says: blocks of 128 threads; __launch_bounds__ allows 64
 // says: deadlock in kernel deadlock
