@@ -8,7 +8,9 @@
  * data set once, so remembered results are of no use. It also begins the next case.
  *
  * Of a case with alternatives, only the first variant gets all of that. The others share
- * the process that it leaves, and have calls in two orders only, on A and on B.
+ * the process that it leaves, and have calls in two orders only, on A and on B. If one call
+ * takes long, the calls after the first four are fewer, so that right code that is slow
+ * ends within its CPU time.
  */
 #include "calls.h"
 
@@ -17,14 +19,20 @@
 #include "util.h"
 #include "variant.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_ORDERS = 2 }; /* of A and B, which need no variants of A */
+enum {
+    FEW_ORDERS = 2, /* of A and B, which need no variants of A */
+    ORDER_COST = 4, /* a call in a seeded order, in calls: each barrier takes longer */
+};
+static const double LONGEST = 0.8; /* all calls, as a share of the CPU time */
 
 struct calls {
     struct child *child;
     bool orders;
+    double cpu_seconds; /* that a case may take */
 };
 
 struct calls *calls_new(
@@ -34,6 +42,7 @@ struct calls *calls_new(
     struct calls *s = xalloc(sizeof *s);
     s->child = child_new(program, device, limits, under);
     s->orders = orders;
+    s->cpu_seconds = limits.cpu_seconds;
     return s;
 }
 
@@ -122,13 +131,32 @@ static bool orders(const struct talk_about *t)
     return true;
 }
 
-/* The calls of one process, then, in the first variant, those of another. */
-static void
-all_calls(const struct talk_about *t, const struct graded_case *g, bool new_process)
+/* Leaves out what `made` calls as slow as the first ones leave no time for: first the calls
+ * in other orders, then those at unaligned addresses. */
+static void leave_out(const struct calls *s, struct run *run, uint32_t made)
 {
+    double used = child_cpu(s->child, run), one = used / made;
+    if (used <= 0) return;
+    double room = fmax(0, LONGEST * s->cpu_seconds / one - made);
+    if (room < run->last_shift - run->first_shift)
+        run->last_shift = run->first_shift + (uint32_t)room;
+    room -= run->last_shift - run->first_shift;
+    if (run->orders > FEW_ORDERS &&
+        room < ORDER_COST * run->orders + run->orders - FEW_ORDERS)
+        run->orders = FEW_ORDERS;
+    if (room < ORDER_COST * run->orders) run->orders = 0;
+}
+
+/* The calls of one process, then, in the first variant, those of another. */
+static void all_calls(
+    const struct calls *s, const struct talk_about *t, const struct graded_case *g,
+    bool new_process)
+{
+    uint32_t first = CALL_CAPTURED + !t->d->host_code;
+    bool good = calls(t, CALL_A, first);
+    if (good) leave_out(s, t->run, first);
     uint32_t many = (uint32_t)t->run->orders;
-    bool good = calls(t, CALL_A, CALL_CAPTURED + !t->d->host_code) &&
-                calls(t, t->run->first_shift, t->run->last_shift);
+    good = good && calls(t, t->run->first_shift, t->run->last_shift);
     if (good && many) good = calls(t, CALL_VARIANT + 2, CALL_VARIANT + many);
     if (good && many && !new_process) good = orders(t);
     if (t->run->ending == RAN) child_close(t->child, t->d, t->run);
@@ -168,7 +196,7 @@ void calls_of_case(
     t.variant = xalloc(room);
     if (child_open(t.child, g, d, run)) {
         if (!d->dry)
-            all_calls(&t, g, !g->variant);
+            all_calls(s, &t, g, !g->variant);
         else if (call(&t, CALL_A) || run->ending == RAN)
             child_close(t.child, d, run);
     }

@@ -132,8 +132,13 @@ bool child_close(struct child *c, const struct case_data *d, struct run *run)
     if (!c->process.pid) return true;
     talk_begin(&t, MSG_END, 0);
     if (!converse(&t)) return false;
-    run->cpu_seconds += process_cpu(&c->process) - c->cpu_before;
+    run->cpu_seconds = child_cpu(c, run);
     return true;
+}
+
+double child_cpu(const struct child *c, const struct run *run)
+{
+    return run->cpu_seconds + process_cpu(&c->process) - c->cpu_before;
 }
 
 void child_stop(struct child *c)

@@ -31,8 +31,8 @@ Test(judge, tolerance_is_a_bound)
     add_all(&s), add_all(&t);
     for (int n = 0; n < ALL_CALLS; n++) {
         if (same_data((uint32_t)n) != CALL_A) continue;
-        out_of(&s, &s.run.result[n])[3] += 0.9e-5f;
-        out_of(&t, &t.run.result[n])[3] += 1.3e-5f;
+        out_of(&s.run.result[n])[3] += 0.9e-5f;
+        out_of(&t.run.result[n])[3] += 1.3e-5f;
     }
     report(&s);
     cr_expect_eq(s.j.verdict, PASSED);
@@ -43,7 +43,7 @@ Test(judge, nan_fails)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    out_of(&s, &s.run.result[0])[39] = nanf("");
+    out_of(&s.run.result[0])[39] = nanf("");
     expect_fail(&s, "first at [row 3, col 9]: got NaN");
 }
 
@@ -52,7 +52,7 @@ Test(judge, infinity_fails)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     s.tol[0] = INFINITY;
-    out_of(&s, &s.run.result[0])[0] = INFINITY;
+    out_of(&s.run.result[0])[0] = INFINITY;
     expect_fail(&s, "got inf");
 }
 
@@ -60,7 +60,7 @@ Test(judge, never_written)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    memset(&out_of(&s, &s.run.result[0])[7], 0xFF, 4);
+    memset(&out_of(&s.run.result[0])[7], 0xFF, 4);
     expect_fail(&s, "got NaN (never written)");
 }
 
@@ -68,9 +68,9 @@ Test(judge, red_zones)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     add_all(&s), add_all(&t);
-    out_of(&s, &s.run.result[0])[42] = 0;
+    out_of(&s.run.result[0])[42] = 0;
     expect_fail(&s, "writes past the end of out, by up to 3 elements");
-    out_of(&t, &t.run.result[0])[-1] = 0;
+    out_of(&t.run.result[0])[-1] = 0;
     expect_fail(&t, "writes before the start of out, by 1 element");
 }
 
@@ -95,7 +95,7 @@ Test(judge, gap_between_rows)
 {
     struct scene s = scene(4, 10, 3, ROLE_OUT);
     add_all(&s);
-    out_of(&s, &s.run.result[0])[13 + 11] = 9;
+    out_of(&s.run.result[0])[13 + 11] = 9;
     expect_fail(&s, "writes between the rows of out, at row 1, col 11");
 }
 
@@ -103,7 +103,7 @@ Test(judge, second_data_wrong)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    memcpy(out_of(&s, &s.run.result[1]), out_of(&s, &s.run.result[0]), 160);
+    memcpy(out_of(&s.run.result[1]), out_of(&s.run.result[0]), 160);
     expect_fail(&s, "it has the results of the first: is something kept between calls");
 }
 
@@ -112,7 +112,7 @@ Test(judge, second_data_wrong_but_not_kept)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     for (size_t i = 0; i < 40; i++)
-        out_of(&s, &s.run.result[1])[i] *= 3;
+        out_of(&s.run.result[1])[i] *= 3;
     expect_fail(&s, "does the kernel read memory that it has not written");
     cr_expect(strstr(s.j.findings.line[1], "the expected values times 3"));
 }
@@ -121,7 +121,7 @@ Test(judge, repeat_differs)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    out_of(&s, &s.run.result[2])[5] += 1e-6f;
+    out_of(&s.run.result[2])[5] += 1e-6f;
     expect_fail(&s, "two calls on equal inputs differ (out[row 0, col 5] is");
 }
 
@@ -129,7 +129,7 @@ Test(judge, order_differs)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    out_of(&s, &s.run.result[CALL_ORDER])[5] += 1e-6f;
+    out_of(&s.run.result[CALL_ORDER])[5] += 1e-6f;
     expect_fail(&s, "changes with the thread order: is a __syncthreads() missing?");
 }
 
@@ -139,8 +139,8 @@ Test(judge, order_differs_without_barriers)
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     add_all(&s), add_all(&t);
     s.d.threads_apart = t.d.threads_apart = true;
-    out_of(&s, &s.run.result[CALL_ORDER])[5] += 1;
-    out_of(&t, &t.run.result[CALL_ORDER])[5] += 1;
+    out_of(&s.run.result[CALL_ORDER])[5] += 1;
+    out_of(&t.run.result[CALL_ORDER])[5] += 1;
     expect_fail(
         &s, "does one thread read or write an element that another writes? Or is an "
             "uninitialized local variable read?");
@@ -152,7 +152,7 @@ Test(judge, order_differs_in_the_last_bits)
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
     s.d.threads_apart = true;
-    out_of(&s, &s.run.result[CALL_ORDER])[5] += 1e-6f;
+    out_of(&s.run.result[CALL_ORDER])[5] += 1e-6f;
     expect_fail(&s, "do several threads add to one element? A float atomic changes");
 }
 
@@ -161,7 +161,7 @@ Test(judge, right_in_a_new_process)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    out_of(&s, &s.run.result[0])[5] += 2;
+    out_of(&s.run.result[0])[5] += 2;
     expect_fail(&s, "Is something kept from an earlier call (a static variable)?");
 }
 
@@ -170,7 +170,7 @@ Test(judge, order_differs_out_of_bounds)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    fill16((unsigned char *)&out_of(&s, &s.run.result[CALL_ORDER])[5], 4, FILL_RED_ZONE);
+    fill16((unsigned char *)&out_of(&s.run.result[CALL_ORDER])[5], 4, FILL_RED_ZONE);
     expect_fail(&s, "changes with the thread order: a kernel reads out of bounds");
 }
 
@@ -180,7 +180,7 @@ Test(judge, order_differs_with_a_cause)
     float with[40];
     add_all(&s);
     for (size_t i = 0; i < 40; i++)
-        with[i] = (float)s.want[0][i] + 2, out_of(&s, &s.run.result[0])[i] += 2;
+        with[i] = (float)s.want[0][i] + 2, out_of(&s.run.result[0])[i] += 2;
     know(&s, (struct cause){.words = "2 is added", .value = with});
     expect_fail(&s, "likely cause: 2 is added");
 }
@@ -190,7 +190,7 @@ Test(judge, order_differs_on_other_data)
     for (uint32_t i = 1; i < ORDERS; i++) {
         struct scene s = scene(4, 10, 0, ROLE_OUT);
         add_all(&s);
-        out_of(&s, &s.run.result[CALL_ORDER + i])[5] += 1e-6f;
+        out_of(&s.run.result[CALL_ORDER + i])[5] += 1e-6f;
         expect_fail(&s, "changes with the thread order: is a __syncthreads() missing?");
     }
 }
@@ -202,10 +202,10 @@ Test(judge, unaligned_buffer)
     struct scene s = scene(4, 10, 0, ROLE_OUT), t = scene(4, 10, 0, ROLE_OUT);
     struct scene u = scene(4, 10, 0, ROLE_OUT), v = scene(4, 10, 0, ROLE_OUT);
     add_all(&s), add_all(&t), add_all(&u), add_all(&v);
-    out_of(&s, &s.run.result[CALL_SHIFTED + 2])[3] += 1e-6f;
+    out_of(&s.run.result[CALL_SHIFTED + 2])[3] += 1e-6f;
     char *text = report(&s);
     cr_expect_eq(s.j.verdict, PASSED, "%s", text);
-    out_of(&t, &t.run.result[CALL_SHIFTED + 2])[3] += 1;
+    out_of(&t.run.result[CALL_SHIFTED + 2])[3] += 1;
     expect_fail(&t, "wrong only (in a call in which x alone starts 4 bytes after");
     input_of(&u, &u.run.result[CALL_SHIFTED + 1])[3] += 1;
     expect_fail(&u, "changes its input x");
@@ -218,7 +218,7 @@ Test(judge, graph_differs)
 {
     struct scene s = scene(4, 10, 0, ROLE_OUT);
     add_all(&s);
-    out_of(&s, &s.run.result[3])[5] = 0;
+    out_of(&s.run.result[3])[5] = 0;
     expect_fail(&s, "work on a stream other than the one passed?");
 }
 
@@ -268,8 +268,8 @@ Test(judge, how_wrong)
     struct scene u = scene(4, 10, 0, ROLE_OUT);
     add_all(&s), add_all(&t);
     for (size_t i = 0; i < 20; i++)
-        out_of(&s, &s.run.result[0])[i] = 9, out_of(&t, &t.run.result[0])[2 * i] = 9;
-    out_of(&t, &t.run.result[0])[1] = 9;
+        out_of(&s.run.result[0])[i] = 9, out_of(&t.run.result[0])[2 * i] = 9;
+    out_of(&t.run.result[0])[1] = 9;
     add_result(&u, CALL_A, 0)->head.status = WB_TODO;
     free(report(&s)), free(report(&t)), free(report(&u));
     cr_expect(s.j.returned && !s.j.mostly_wrong);

@@ -64,7 +64,7 @@ static void expect_pattern(size_t R, size_t C, wrong *f, const char *words)
 {
     struct scene s = scene(R, C, 0, ROLE_OUT);
     add_all(&s);
-    float *out = out_of(&s, &s.run.result[0]);
+    float *out = out_of(&s.run.result[0]);
     for (size_t i = 0; i < R * C; i++)
         out[i] = f(&s, i / C, i % C, s.want[0][i]);
     every_call(&s);
@@ -89,7 +89,7 @@ Test(pattern, other_output)
 {
     struct scene s = scene(6, 100, 0, ROLE_OUT);
     add_all(&s);
-    float *out = out_of(&s, &s.run.result[0]);
+    float *out = out_of(&s.run.result[0]);
     double *other = xalloc(600 * sizeof *other);
     for (size_t i = 0; i < 600; i++)
         other[i] = sin(0.7 * (double)i), out[i] = (float)other[i];
@@ -118,7 +118,7 @@ Test(pattern, fits_the_kernel)
         struct scene s = scene(6, 100, 0, ROLE_OUT);
         add_all(&s);
         for (size_t i = 0; i < 600; i++)
-            out_of(&s, &s.run.result[0])[i] =
+            out_of(&s.run.result[0])[i] =
                 n < 2 ? row_factor(&s, i / 100, i % 100, s.want[0][i])
                       : coarse(&s, i / 100, i % 100, s.want[0][i]);
         every_call(&s);
@@ -154,7 +154,7 @@ Test(pattern, heads)
     struct scene s = scene(6, 100, 0, ROLE_OUT);
     add_all(&s);
     for (size_t i = 0; i < 600; i++)
-        if (i % 100 >= 20 && i % 20 >= 16) out_of(&s, &s.run.result[0])[i] += 2;
+        if (i % 100 >= 20 && i % 20 >= 16) out_of(&s.run.result[0])[i] += 2;
     every_call(&s);
     json_object_set_new(s.d.scalars, "D", json_integer(20));
     expect_fail(
@@ -174,7 +174,7 @@ Test(pattern, accumulation)
 {
     struct scene s = scene(6, 100, 0, ROLE_ACC), t = scene(6, 100, 0, ROLE_ACC);
     add_all(&s), add_all(&t);
-    float *out = out_of(&s, &s.run.result[0]), *same = out_of(&t, &t.run.result[0]);
+    float *out = out_of(&s.run.result[0]), *same = out_of(&t.run.result[0]);
     for (size_t i = 0; i < 600; i++)
         out[i] = (float)(s.want[0][i] - (double)s.x[0][i]), same[i] = t.x[0][i];
     every_call(&s), every_call(&t);
@@ -189,7 +189,7 @@ Test(pattern, known_mistake)
     add_all(&s);
     for (size_t i = 0; i < 600; i++) {
         with[i] = (float)(s.want[0][i] * s.want[0][i]);
-        out_of(&s, &s.run.result[0])[i] = with[i];
+        out_of(&s.run.result[0])[i] = with[i];
     }
     every_call(&s);
     know(&s, (struct cause){.words = "eps is outside the square root", .value = with});
@@ -205,8 +205,8 @@ Test(pattern, mistake_of_some)
         add_all(&s);
         for (size_t i = 0; i < 600; i++)
             with[i] = (float)s.want[0][i] + 1;
-        out_of(&s, &s.run.result[0])[7] = with[7];
-        out_of(&s, &s.run.result[0])[9] = with[9] + (n == 1);
+        out_of(&s.run.result[0])[7] = with[7];
+        out_of(&s.run.result[0])[9] = with[9] + (n == 1);
         every_call(&s);
         know(&s, (struct cause){.words = "one sum", .value = with, .partial = n < 2});
         if (n)
@@ -225,7 +225,7 @@ Test(pattern, mistake_with_unknown_values)
         add_all(&s);
         for (size_t i = 0; i < 600; i++) {
             with[i] = i < 200 ? NAN : (float)s.want[0][i] + 1;
-            if (i || !n) out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] + 1;
+            if (i || !n) out_of(&s.run.result[0])[i] = (float)s.want[0][i] + 1;
         }
         every_call(&s);
         know(&s, (struct cause){.words = "a wrong index", .value = with});
@@ -244,7 +244,7 @@ Test(pattern, mistake_as_factors)
     add_all(&s);
     for (size_t i = 0; i < 600; i++) {
         with[i / 100] = 1.5f + (float)(i / 100);
-        out_of(&s, &s.run.result[0])[i] = (float)s.want[0][i] * with[i / 100];
+        out_of(&s.run.result[0])[i] = (float)s.want[0][i] * with[i / 100];
     }
     every_call(&s);
     know(&s, (struct cause){.words = "a lost part", .value = with, .factor = true});
@@ -260,7 +260,7 @@ Test(pattern, mistake_with_nan)
         add_all(&s);
         for (size_t i = 0; i < 600; i++) {
             with[i] = NAN;
-            out_of(&s, &s.run.result[0])[i] = i || !n ? NAN : 7;
+            out_of(&s.run.result[0])[i] = i || !n ? NAN : 7;
         }
         every_call(&s);
         know(&s, (struct cause){.words = "0 / 0", .value = with, .nan = true});
@@ -279,7 +279,7 @@ Test(pattern, nan_of_an_input)
     s.x[0][7] = NAN;
     add_all(&s), add_all(&t);
     for (size_t i = 300; i < 600; i++)
-        out_of(&s, &s.run.result[0])[i] = NAN, out_of(&t, &t.run.result[0])[i] = 1e-30f;
+        out_of(&s.run.result[0])[i] = NAN, out_of(&t.run.result[0])[i] = 1e-30f;
     every_call(&s), every_call(&t);
     expect_fail(&s, "x has NaN where it must not be read");
     t.d.set[0].want[1] = t.d.set[1].want[1] = zero; /* as if x were an output, too */

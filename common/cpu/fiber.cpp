@@ -37,8 +37,10 @@ static size_t stack_bytes()
     if (n < 16 || n > 65536)
         refuse("WB_STACK_KB=%s: use a stack size from 16 to 65536 KB", kb);
     /* One page is the guard page; some Arm kernels have pages of 16 or 64 KB. */
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)n * 1024;
-    return bytes < 4 * page ? 4 * page : (bytes + page - 1) / page * page;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (size_t)n * 1024 / page;
+    /* An odd number: a power of two would put all stacks into a few sets of the L2 cache
+     * and of the TLB, and a block of 1024 threads would wait for memory at each barrier. */
+    return ((pages < 4 ? 4 : pages) | 1) * page;
 }
 
 worker *new_worker()

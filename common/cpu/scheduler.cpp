@@ -86,7 +86,8 @@ static uint32_t random_bits(worker *w)
 }
 static int random_set_bit(worker *w, uint32_t mask)
 {
-    unsigned skip = random_bits(w) % (unsigned)__builtin_popcount(mask);
+    unsigned count = (unsigned)__builtin_popcount(mask);
+    unsigned skip = (unsigned)((uint64_t)random_bits(w) * count >> 32);
 #ifdef __BMI2__
     return __builtin_ctz(__builtin_ia32_pdep_si(bit((int)skip), mask));
 #else
@@ -112,17 +113,36 @@ static void no_lane_ready(worker *w)
     q->asking = 0;
 }
 
+/* A seeded order. The thread that runs after this one is chosen in advance: no two stacks
+ * share a cache line or a page, and by then its stack is in the cache. It stays ready,
+ * because only a thread that runs can begin to wait. */
+static inline bool choose_shuffled(worker *w, warp **q, int *lane)
+{
+    if (!w->warps_ready) return false;
+    if (w->next_warp) {
+        *q = w->next_warp;
+        *lane = w->next_lane;
+    } else {
+        *q = &w->warp_table[random_set_bit(w, w->warps_ready)];
+        *lane = random_set_bit(w, (*q)->ready);
+    }
+    uint32_t lanes = (*q)->ready & ~bit(*lane), warps = w->warps_ready;
+    if (!lanes) warps &= ~bit((int)(*q - w->warp_table));
+    w->next_warp = nullptr;
+    if (!warps) return true;
+    warp *next = &w->warp_table[random_set_bit(w, warps)];
+    w->next_lane = random_set_bit(w, next == *q ? lanes : next->ready);
+    w->next_warp = next;
+    __builtin_prefetch(next->stack[w->next_lane]);
+    return true;
+}
+
 /* Picks a ready thread, from the current warp if possible (its lanes run round robin, so
  * they stay close together), else from the next warp. False if every thread waits. */
 static inline bool choose_ready(worker *w, warp **q, int *lane)
 {
     if (!w->warp->ready) no_lane_ready(w);
-    if (__builtin_expect(w->shuffled, 0)) {
-        if (!w->warps_ready) return false;
-        *q = &w->warp_table[random_set_bit(w, w->warps_ready)];
-        *lane = random_set_bit(w, (*q)->ready);
-        return true;
-    }
+    if (__builtin_expect(w->shuffled, 0)) return choose_shuffled(w, q, lane);
     *q = w->warp;
     if ((*q)->ready) {
         *lane = next_bit((*q)->ready, w->lane);
@@ -362,6 +382,7 @@ static uint64_t mix(uint64_t x) /* splitmix64: adjacent seeds give unrelated ord
 void begin_shuffled_block(worker *w)
 {
     w->random = mix(w->job->seed ^ mix(w->block)) | 1;
+    w->next_warp = nullptr;
     leave_sequential(w);
     warp *q = w->warp;
     int lane = 0;

@@ -76,6 +76,8 @@ struct worker : wbcpu_worker {
     uint64_t predicates, predicates_released; /* for __syncthreads_count, _or, _and */
     bool shuffled;                            /* threads run in a seeded order */
     uint64_t random;                          /* state of its generator */
+    wbcpu::warp *next_warp;                   /* chosen in advance, or NULL */
+    int next_lane;
 
     void **idle; /* saved stack pointers of the fibers without a thread */
     int idle_count;

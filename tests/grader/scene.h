@@ -28,7 +28,7 @@ struct scene scene(size_t R, size_t C, size_t gap, enum role role);
 void fill16(unsigned char *p, size_t bytes, unsigned pattern);
 
 // Where the output and the input start in a result, and how many bytes it has
-float *out_of(const struct scene *s, const struct result *r);
+float *out_of(const struct result *r);
 float *input_of(const struct scene *s, const struct result *r);
 size_t result_bytes(const struct scene *s);
 

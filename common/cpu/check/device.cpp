@@ -17,7 +17,6 @@ namespace wbcpu::check
 constexpr size_t most_kept = 4u << 20;
 
 global_tables global;
-static uint8_t *&state = global.state;
 static cell *first_cell;
 static size_t kept;
 
@@ -43,7 +42,7 @@ bool reserve_shadow(size_t bytes)
         if (s) munmap(s, bytes);
         return false;
     }
-    state = s;
+    global.state = s;
     global.cells = first_cell = static_cast<cell *>(c);
     return true;
 }
@@ -65,22 +64,24 @@ void leave_below(uintptr_t address)
 
 void mark_allocated(uintptr_t address, size_t bytes, bool written)
 {
-    memset(state + offset_of(address), written ? ALLOCATED | WRITTEN : ALLOCATED, bytes);
+    memset(
+        global.state + offset_of(address), written ? ALLOCATED | WRITTEN : ALLOCATED,
+        bytes);
 }
 void mark_outside(uintptr_t address, size_t bytes)
 {
-    memset(state + offset_of(address), 0, bytes);
+    memset(global.state + offset_of(address), 0, bytes);
 }
 void mark_freed(uintptr_t address, size_t bytes)
 {
     uintptr_t offset = offset_of(address);
-    memset(state + offset, FREED, bytes);
+    memset(global.state + offset, FREED, bytes);
     /* The pages go back to the system; state 0 there also means: not allocated. */
     size_t page = page_bytes();
     uintptr_t first = (offset + page - 1) / page * page;
     uintptr_t last = (offset + bytes) / page * page;
     if (last <= first) return;
-    madvise(state + first, last - first, MADV_DONTNEED);
+    madvise(global.state + first, last - first, MADV_DONTNEED);
     kept += last - first;
     if (kept <= most_kept) return;
     madvise(cell_of(first), (last - first) / 4 * sizeof(cell), MADV_DONTNEED);
@@ -89,7 +90,7 @@ void mark_freed(uintptr_t address, size_t bytes)
 void host_wrote(const void *p, size_t bytes)
 {
     if (!in_heap((uintptr_t)p)) return;
-    uint8_t *s = state + ((uintptr_t)p - device_base);
+    uint8_t *s = global.state + ((uintptr_t)p - device_base);
     for (size_t i = 0; i < bytes; i++) /* those that are allocated */
         s[i] |= (uint8_t)((s[i] & ALLOCATED) * (WRITTEN / ALLOCATED));
 }
@@ -99,7 +100,7 @@ size_t first_unwritten(const void *p, size_t bytes)
 {
     uintptr_t offset = (uintptr_t)p - device_base;
     size_t i = 0;
-    while (i < bytes && state[offset + i] & WRITTEN)
+    while (i < bytes && global.state[offset + i] & WRITTEN)
         i++;
     return i;
 }
@@ -107,7 +108,7 @@ size_t first_unwritten(const void *p, size_t bytes)
 extern "C" void wbcpu_check_unwritten(const void *p, size_t bytes)
 {
     if (!in_heap((uintptr_t)p)) return;
-    uint8_t *s = state + ((uintptr_t)p - device_base);
+    uint8_t *s = global.state + ((uintptr_t)p - device_base);
     for (size_t i = 0; i < bytes; i++)
         s[i] &= (uint8_t)~WRITTEN;
 }
@@ -188,7 +189,7 @@ static bool misses_a_value(const uint8_t *s, unsigned bytes)
 void device_access(worker *w, const access &a)
 {
     uintptr_t offset = offset_of(a.address);
-    uint8_t all = ALLOCATED | WRITTEN, *s = state + offset;
+    uint8_t all = ALLOCATED | WRITTEN, *s = global.state + offset;
     for (unsigned i = 0; i < a.bytes; i++)
         all &= s[i];
     if (__builtin_expect(!(all & ALLOCATED), 0)) {
