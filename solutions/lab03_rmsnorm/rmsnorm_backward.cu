@@ -78,16 +78,19 @@ dw_any_width(float *partial, const E *dout, const E *x, const float *rstd, int R
     partial[(size_t)blockIdx.y * C + c] = dw;
 }
 
+constexpr int SUM_COLUMNS = 8;  // of a block: their floats are one sector of 32 bytes
 constexpr int MAX_SLICES = 32;  // threads that share a column of partial sums
 
-/* dw += the sum of P partial rows. A warp reads 32 neighbouring columns, and blockDim.y
- * warps share the rows. The order is fixed, so equal inputs give equal bits. */
+/* dw += the sum of P partial rows. A row of 8 threads reads 8 neighbouring columns, and
+ * blockDim.y of these share the rows. Small blocks start sooner: they need fewer registers
+ * of a multiprocessor. The order is fixed, so equal inputs give equal bits. */
 static __global__ void add_partials(float *dw, const float *partial, int P, int C)
 {
-    __shared__ float part[MAX_SLICES][WARP];
-    int c = blockIdx.x * WARP + threadIdx.x;  // [0, C)
-    float sum = 0.0f;
-    pdl_wait();  // for the partial sums
+    __shared__ float part[MAX_SLICES][SUM_COLUMNS];
+    int c = blockIdx.x * SUM_COLUMNS + threadIdx.x;  // [0, C)
+    float before = 0.0f, sum = 0.0f;
+    pdl_wait();                                     // for the partial sums
+    if (threadIdx.y == 0 && c < C) before = dw[c];  // it comes while the sums do
     if (c < C) sum = sum_column(partial + c, threadIdx.y, blockDim.y, P, C);
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();  // the slices' sums are in part
@@ -95,7 +98,7 @@ static __global__ void add_partials(float *dw, const float *partial, int P, int 
 #pragma unroll
     for (int s = 1; s < MAX_SLICES; s++)
         if (s < (int)blockDim.y) sum += part[s][threadIdx.x];
-    dw[c] += sum;
+    dw[c] = before + sum;
 }
 // END SOLUTION
 
@@ -192,8 +195,9 @@ static wb_status launch_backward(
         dx_any_width<<<R, ANY_WIDTH_THREADS, 0, stream>>>(
             dx, dout, x, w, rstd, dres, C, 1.0f / C, offset);
     }
-    dim3 slices(WARP, P < MAX_SLICES ? P : MAX_SLICES);
-    launch_pdl(add_partials, (C + WARP - 1) / WARP, slices, 0, stream, dw, partial, P, C);
+    dim3 slices(SUM_COLUMNS, P < MAX_SLICES ? P : MAX_SLICES);
+    int blocks = (C + SUM_COLUMNS - 1) / SUM_COLUMNS;
+    launch_pdl(add_partials, blocks, slices, 0, stream, dw, partial, P, C);
     return wb_launched();
 }
 // END SOLUTION

@@ -1,7 +1,7 @@
 // BEGIN SOLUTION 07.6 (about 110 lines)
 /* sample_slice.cuh - lab 07, part 07.6: the slice that a block reads of a long row, for
- * sample_once.cuh. It arrives in a ring of shared memory, which is filled before the first
- * entry is compared and stays full while the block searches.
+ * sample_once.cuh. It arrives in a ring of shared memory, which fills while the block
+ * searches the first step.
  */
 #ifndef SAMPLE_SLICE_CUH
 #define SAMPLE_SLICE_CUH
@@ -47,10 +47,16 @@ struct slice {
             for (int i = 0; i < STAGES; i++)
                 mbarrier_init(&full[i], 1);
             mbarrier_fence_init();
-            for (int i = 0; i < STAGES; i++)
-                start_copy(r, i);
+            start_copy(r, 0);
         }
         __syncthreads();  // the barriers are visible to the block
+    }
+    /* One thread, when the first step is there: had all been started together, they would
+     * come together, and the memory would rest during the search in the first step. */
+    __device__ void start_others(const row &r) const
+    {
+        for (int i = 1; i < STAGES; i++)
+            start_copy(r, i);
     }
     /* A thread's entries of a step: logits, or z with repetition penalties. NaN past the end,
      * which is never a candidate */

@@ -155,6 +155,69 @@ CASE(hand_over)
     return differs(y, 32, [](int i) { return 31.0f - i; });
 }
 
+// The same again and again: the second barrier says that s has been read. racecheck is
+// expected to report s: after a read, it does not follow an arrival to the wait.
+__global__ void hand_over_often(float *y, int times)
+{
+    __shared__ float s[32];
+    int lane = threadIdx.x % 32;
+    float sum = 0;
+    for (int i = 0; i < times; i++) {
+        if (threadIdx.x < 32) {
+            if (i > 0) named_barrier_sync(2, 64);
+            s[lane] = (float)(i * lane);
+            named_barrier_arrive(1, 64);
+        } else {
+            named_barrier_sync(1, 64);
+            sum += s[31 - lane];
+            if (i + 1 < times) named_barrier_arrive(2, 64);
+        }
+    }
+    if (threadIdx.x >= 32) y[lane] = sum;
+}
+CASE(hand_over_often)
+{
+    float *y = zeros<float>(32);
+    hand_over_often<<<1, 64>>>(y, 4);
+    return differs(y, 32, [](int i) { return 6.0f * (31 - i); });
+}
+
+// A ring of copies that one lane of the reading warp releases for all. racecheck is expected
+// to report s: it does not know that __syncwarp orders their reads before the arrival.
+__global__ void released_by_one(float *y, const float *x, int copies)
+{
+    __shared__ __align__(128) float s[2][32];
+    __shared__ uint64_t full[2], empty[2];
+    int lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 2; i++)
+            mbarrier_init(&full[i], 1), mbarrier_init(&empty[i], 1);
+        mbarrier_fence_init();
+    }
+    __syncthreads();  // the barriers are ready
+    float sum = 0;
+    for (int i = 0; i < copies; i++) {
+        int stage = i % 2, parity = i / 2 & 1;
+        if (threadIdx.x >= 32) {
+            mbarrier_wait(&full[stage], parity);
+            sum += s[stage][31 - lane];
+            __syncwarp();
+            if (lane == 0) mbarrier_arrive(&empty[stage]);
+        } else if (lane == 0) {
+            mbarrier_wait(&empty[stage], parity ^ 1);
+            mbarrier_expect(&full[stage], sizeof s[0]);
+            tma_load_bytes(s[stage], x + i * 32, sizeof s[0], &full[stage]);
+        }
+    }
+    if (threadIdx.x >= 32) y[lane] = sum;
+}
+CASE(released_by_one)
+{
+    float *y = zeros<float>(32);
+    released_by_one<<<1, 64>>>(y, counting<float>(5 * 32), 5);
+    return differs(y, 32, [](int i) { return 5.0f * (31 - i) + 32 * 10; });
+}
+
 // Two tiles in turn: a tile is written again once the store before the last has read it.
 __global__ void stores_in_turn(const __grid_constant__ tensor_map to, int tiles)
 {
