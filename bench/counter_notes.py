@@ -26,6 +26,8 @@ MBARRIER = ("check mode counts what a thread reads and writes of an mbarrier; on
 GENERIC = ("nvcc does not see that the address lies in shared memory, and uses LD and ST "
            "in place of LDS and STS; such a request takes more wavefronts")
 TWO_STORES = "nvcc stores two or four neighbouring floats with one instruction"
+POLLS = ("a block that waits for the chunk before its own reads again; in check mode blocks "
+         "run one after another, and that chunk is finished")
 POPC = ("atomicAdd(p, 1u) becomes ATOMS.POPC.INC, which adds up the lanes of one word "
         "first; check mode counts them one after another")
 
@@ -50,6 +52,7 @@ NOTES = [
     ("attention.solution", "dkdv_kernel", "shared store *", VARIES),
     ("kvcache.solution", "tensor_kernel", "shared store *", VARIES),
     ("rglru.solution", "backward_chunks", "shared load *", VARIES),
+    ("rglru.solution", "scan_chunks", "shared *", VARIES),
     ("softmax.0[34]*", "softmax_kernel", "shared *", VARIES),
     ("softmax.0[234]*", "backward_kernel", "shared *", VARIES),
     ("softmax.solution", "backward_kernel", "shared store *", VARIES),
@@ -77,6 +80,8 @@ NOTES = [
      "nvcc stores four neighbouring floats with one instruction"),
     ("kvcache.solution", "best_kernel", "shared load wavefronts",
      "nvcc loads two of the warps' parts with one instruction"),
+    ("kvcache.solution", "argmax_kernel", "shared load wavefronts",
+     "probably: nvcc loads two of the warps' parts with one instruction"),
     ("rglru.solution", "*_tile", "shared load wavefronts", FOUR_FLOATS),
     ("rmsnorm.*", "forward_rows", "shared load wavefronts", FOUR_FLOATS),
     ("rmsnorm.*", "dx_rows", "shared load wavefronts", FOUR_FLOATS),
@@ -120,6 +125,14 @@ NOTES = [
     ("rglru.solution", "gates_wgmma", "shared store wavefronts", MBARRIER),
     ("rglru.solution", "gates_wgmma", "shared atomic wavefronts", MBARRIER),
     ("rglru.solution", "gates_wgmma", "shared load *", f"{MBARRIER}; {VARIES}"),
+    ("rglru.solution", "gates_wgmma", "shared store conflicts", VARIES),
+    ("rglru.solution", "*_walk", "shared store conflicts", VARIES),
+    ("rglru.solution", "*_walk", "shared *", MBARRIER),
+    ("rglru.solution", "forward_chunks", "global load *", POLLS),
+    ("rglru.solution", "*_stream", "global load *", POLLS),
+    ("rglru.solution", "forward_chunks", "shared load *", VARIES),
+    ("rglru.solution", "*_stream", "shared * conflicts", "probably: " + VARIES),
+    ("rglru.solution", "*_stream", "shared store *", "probably: " + VARIES),
     ("kvcache.04*", "sample_kernel", "global load *",
      "probably: expf differs in its last bits, and the search with top_p ends after one "
      "pass over the logits less"),
