@@ -12,7 +12,7 @@ namespace wbcpu::check
  * each written and read as a whole, because they are copied at almost every access. */
 struct cell_access {
     uint64_t who;  /* thread, and its time << 32 */
-    uint32_t what; /* site, and bytes of the word << 16, and atomic << 24 */
+    uint32_t what; /* site, bytes of the word << 16, atomic << 24, volatile << 25 */
 
     uint32_t thread() const
     {
@@ -33,6 +33,10 @@ struct cell_access {
     bool atomic() const
     {
         return what >> 24;
+    }
+    bool polled() const
+    {
+        return what >> 25;
     }
 };
 /* The accesses to one aligned word of 4 bytes that a later access may conflict with: the
@@ -71,12 +75,13 @@ WBCPU_INLINE bool happens_before(worker *w, uint32_t number, uint32_t time, bool
         w->thread, (number - 1) / w->threads, (number - 1) % w->threads, time, was_read);
 }
 
-/* Do two atomic or volatile accesses tolerate each other? Volatile ones of one warp do
+/* Do two atomic or volatile accesses tolerate each other? Two volatile ones of one warp do
  * not: nothing orders its lanes. */
-inline bool tolerated(worker *w, const access &a, uint32_t other)
+inline bool tolerated(worker *w, const access &a, const cell_access &other)
 {
     return a.atomic &&
-           !(a.polled && (other - current.first_thread) / 32 == w->thread / 32);
+           !(a.polled && other.polled() &&
+             (other.thread() - current.first_thread) / 32 == w->thread / 32);
 }
 
 /* May the running thread, `me`, have made this access before the i-th that the cell keeps
@@ -89,15 +94,15 @@ conflicts(worker *w, const cell &c, int i, uint32_t me, const access &a, uint8_t
     return other.thread() && other.thread() != me && other.mask() & mask &&
            !happens_before(w, other.thread(), other.time(), was_read) &&
            !((i == ATOMIC_WRITER || (was_read && other.atomic())) &&
-             tolerated(w, a, other.thread()));
+             tolerated(w, a, other));
 }
 
 /* The access to a word that the running thread makes now */
 WBCPU_INLINE cell_access now_of(worker *w, const access &a, uint8_t mask)
 {
     uint64_t me = current.first_thread + w->thread, time = time_of(w->thread);
-    return {
-        me | time << 32, a.at->number | (uint32_t)mask << 16 | (uint32_t)a.atomic << 24};
+    uint32_t kind = (uint32_t)a.atomic << 24 | (uint32_t)a.polled << 25;
+    return {me | time << 32, a.at->number | (uint32_t)mask << 16 | kind};
 }
 
 WBCPU_INLINE void renew(cell &c, uint32_t stamp)
