@@ -27,10 +27,12 @@
 #include "attention_hopper_narrow.cuh"
 #include "attention_hopper_wide.cuh"
 
+/* Every thread arrives where it has read or written. One arrival per warp after __syncwarp
+ * would do, and costs as much, but compute-sanitizer's racecheck then reports races. */
 template <typename P, typename E>
 static __device__ __forceinline__ void init_barriers(hopper_smem<P, E> &x)
 {
-    const int WARPS = CONSUMERS / WARP;
+    const int DS_THREADS = P::IS_WIDE ? WARPGROUP : CONSUMERS;
     for (int s = 0; s < P::KV_STAGES; s++) {
         mbarrier_init(&x.full_kv[s], 1);
         // each thread that reads x.number; a warp of them in hopper_order
@@ -38,8 +40,10 @@ static __device__ __forceinline__ void init_barriers(hopper_smem<P, E> &x)
     }
     for (int s = 0; s < STAGES; s++) {
         mbarrier_init(&x.full_q[s], 1), mbarrier_init(&x.full_dout[s], 1);
-        mbarrier_init(&x.empty_q[s], WARPS), mbarrier_init(&x.empty_dout[s], WARPS);
-        mbarrier_init(&x.full_ds[s], WARPS), mbarrier_init(&x.empty_ds[s], WARPS);
+        mbarrier_init(&x.empty_q[s], CONSUMERS);
+        mbarrier_init(&x.empty_dout[s], CONSUMERS);
+        mbarrier_init(&x.full_ds[s], DS_THREADS);
+        mbarrier_init(&x.empty_ds[s], DS_THREADS);
     }
     mbarrier_fence_init();
 }

@@ -51,13 +51,6 @@ static __device__ __forceinline__ void put_dq(
     named_barrier_arrive(BARRIER_ADDED + group, WARPGROUP + WARP);
 }
 
-/* One arrival per warp */
-static __device__ __forceinline__ void arrive(uint64_t *barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % WARP == 0) mbarrier_arrive(barrier);
-}
-
 /* P', dS' and dV += P' dO of 64 keys, whose tiles begin at k and v; key: the first of them.
  * `last`: key that the first query sees as its last. dV goes on. */
 template <typename P, typename E>
@@ -130,7 +123,7 @@ static __device__ __forceinline__ void attend_narrow(
             store_operand<BN>(x.ds[stage], ds[m], row + m * FAR);
         }
         fence_async();
-        arrive(&x.full_ds[stage]);
+        mbarrier_arrive(&x.full_ds[stage]);
         ring<STAGES> of_dq = n > 0 ? before : at;              // n = 0: not used
         mbarrier_wait(&x.full_ds[of_dq.stage], of_dq.parity);  // of both warpgroups
         wgmma_fence(dq);
@@ -141,13 +134,13 @@ static __device__ __forceinline__ void attend_narrow(
             start_ab<E, BM>(dk[m], ds[m], x.q[stage]);
         }
         wgmma_wait<P::BLOCKS>(dq, dv[P::BLOCKS - 1]);
-        arrive(&x.empty_dout[stage]);
+        mbarrier_arrive(&x.empty_dout[stage]);
         if (n > 0) {
-            arrive(&x.empty_ds[of_dq.stage]);
+            mbarrier_arrive(&x.empty_ds[of_dq.stage]);
             put_dq<P>(c, w, job, i_before, head_before, dq);
         }
         wgmma_wait<0>(dk[0], dk[P::BLOCKS - 1]);
-        arrive(&x.empty_q[stage]);
+        mbarrier_arrive(&x.empty_q[stage]);
         before = at, i_before = i, head_before = head;
         advance(at);
         next_tile(job, i, head);
@@ -158,7 +151,7 @@ static __device__ __forceinline__ void attend_narrow(
     wgmma_fence(dq);
     start_atb<E, BN>(dq, x.ds[before.stage] + ds_row, k_dq);
     wgmma_wait<0>(dq);
-    arrive(&x.empty_ds[before.stage]);
+    mbarrier_arrive(&x.empty_ds[before.stage]);
     put_dq<P>(c, w, job, i_before, head_before, dq);
 }
 

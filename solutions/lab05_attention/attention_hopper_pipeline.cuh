@@ -6,9 +6,9 @@
 #define ATTENTION_HOPPER_PIPELINE_CUH
 #include "attention_hopper_backward_tiles.cuh"
 
-/* Of the wide heads; of each warpgroup: the order warp says that it may add, and the
- * warpgroup that it has added. */
-enum { BARRIER_P = 1, BARRIER_READ, BARRIER_TURN, BARRIER_ADDED = BARRIER_TURN + 2 };
+/* Of each warpgroup: the order warp says that it may add, and the warpgroup that it has
+ * added. */
+enum { BARRIER_TURN = 1, BARRIER_ADDED = BARRIER_TURN + 2 };
 
 /* BM queries, BN keys. Heads wider than 128: see attention_hopper_wide.cuh. KV_STAGES 2:
  * a block takes its next number, and loads those keys, while it computes. Where blocks
@@ -23,14 +23,14 @@ template <int D_, int BM_, int BN_, int KV_STAGES_ = 1> struct backward_plan {
 template <typename P, typename E> struct hopper_smem {
     E k[P::KV_STAGES][P::BN * P::D], v[P::KV_STAGES][P::BN * P::D];
     E q[STAGES][P::BM * P::D], dout[STAGES][P::BM * P::D];
-    E ds[STAGES][P::IS_WIDE ? 8 : P::BN * P::BM];  // (key, query)
-    uint4 p[P::IS_WIDE ? P::BN * P::BM / 8 : 1];   // of each thread
+    E ds[STAGES][P::IS_WIDE ? 8 : P::BN * P::BM];         // (key, query)
+    uint4 p[STAGES][P::IS_WIDE ? P::BN * P::BM / 8 : 1];  // of each thread
     float lse[STAGES][P::BM], delta[STAGES][P::BM];
     int first[STAGES][P::BM];
     int number[P::KV_STAGES];  // of the work
     uint64_t full_kv[P::KV_STAGES], empty_kv[P::KV_STAGES];
     uint64_t full_q[STAGES], empty_q[STAGES], full_dout[STAGES], empty_dout[STAGES];
-    uint64_t full_ds[STAGES], empty_ds[STAGES];
+    uint64_t full_ds[STAGES], empty_ds[STAGES];  // or of p
 };
 
 /* --- work --------------------------------------------------------------------------- */

@@ -31,20 +31,19 @@ static __device__ __forceinline__ void attend_dv(
         wgmma_fence(s);
         start_abt<E, D, BN, BM>(s, x.k[0], x.q[stage]);
         wgmma_wait<0>(s, dv);
-        __syncwarp();
-        if (n > 0 && lane == 0) mbarrier_arrive(&x.empty_dout[stage ^ 1]);
+        if (n > 0) mbarrier_arrive(&x.empty_dout[stage ^ 1]);
         probabilities(s, x.lse[stage], factor);
         int last = z.S - z.T + i * BM;
         if (last < key + 63 || x.first[stage][BM - 1] > key)
             apply_key_mask(s, x.first[stage], last, key + thread / WARP * 16 + lane / 4);
-        __syncwarp();
-        if (lane == 0) mbarrier_arrive(&x.empty_q[stage]);
+        mbarrier_arrive(&x.empty_q[stage]);
         pack_operand<E>(p, s);
-        if (n > 0) named_barrier_sync(BARRIER_READ, CONSUMERS);  // x.p has been read
+        mbarrier_wait(&x.empty_ds[stage], at.parity ^ 1);
+        uint4 *to = x.p[stage] + thread;
 #pragma unroll
         for (int k = 0; k < BM / 16; k++)
-            x.p[k * WARPGROUP + thread] = make_uint4(p[k][0], p[k][1], p[k][2], p[k][3]);
-        named_barrier_arrive(BARRIER_P, CONSUMERS);
+            to[k * WARPGROUP] = make_uint4(p[k][0], p[k][1], p[k][2], p[k][3]);
+        mbarrier_arrive(&x.full_ds[stage]);
         mbarrier_wait(&x.full_dout[stage], at.parity);
         wgmma_fence(dv);
         start_ab<E, BM>(dv, p, x.dout[stage], n > 0);
@@ -52,7 +51,7 @@ static __device__ __forceinline__ void attend_dv(
         next_tile(job, i, head);
     }
     wgmma_wait<0>(dv);
-    if (job.steps > 0 && lane == 0) mbarrier_arrive(&x.empty_dout[at.stage ^ 1]);
+    if (job.steps > 0) mbarrier_arrive(&x.empty_dout[at.stage ^ 1]);
 }
 
 /* dk of the 64 keys, by warpgroup 1 */
@@ -61,7 +60,6 @@ static __device__ __forceinline__ void attend_dk(
     float (&dk)[P::D / 2], ring<STAGES> &at, hopper_smem<P, E> &x, const hopper_job &job)
 {
     const int BM = P::BM, BN = P::BN, D = P::D;
-    int lane = threadIdx.x % WARP, thread = threadIdx.x % WARPGROUP;
 #pragma unroll 1
     for (int n = 0; n < job.steps; n++) {
         int stage = at.stage;
@@ -71,18 +69,17 @@ static __device__ __forceinline__ void attend_dk(
         wgmma_fence(dp);
         start_abt<E, D, BN, BM>(dp, x.v[0], x.dout[stage]);
         wgmma_wait<0>(dp, dk);
-        __syncwarp();
-        if (n > 0 && lane == 0) mbarrier_arrive(&x.empty_q[stage ^ 1]);
-        named_barrier_sync(BARRIER_P, CONSUMERS);  // P is in x.p
+        if (n > 0) mbarrier_arrive(&x.empty_q[stage ^ 1]);
+        mbarrier_wait(&x.full_ds[stage], at.parity);  // P is in x.p
+        const uint4 *from = x.p[stage] + threadIdx.x % WARPGROUP;
 #pragma unroll
         for (int k = 0; k < BM / 16; k++) {
-            uint4 four = x.p[k * WARPGROUP + thread];
+            uint4 four = from[k * WARPGROUP];
             p[k][0] = four.x, p[k][1] = four.y, p[k][2] = four.z, p[k][3] = four.w;
         }
-        if (n + 1 < job.steps) named_barrier_arrive(BARRIER_READ, CONSUMERS);
+        mbarrier_arrive(&x.empty_ds[stage]);
         score_gradients<E>(dp, p, x.delta[stage]);
-        __syncwarp();
-        if (lane == 0) mbarrier_arrive(&x.empty_dout[stage]);
+        mbarrier_arrive(&x.empty_dout[stage]);
         pack_operand<E>(ds, dp);
         mbarrier_wait(&x.full_q[stage], at.parity);
         wgmma_fence(dk);
@@ -90,7 +87,7 @@ static __device__ __forceinline__ void attend_dk(
         advance(at);
     }
     wgmma_wait<0>(dk);
-    if (job.steps > 0 && lane == 0) mbarrier_arrive(&x.empty_q[at.stage ^ 1]);
+    if (job.steps > 0) mbarrier_arrive(&x.empty_q[at.stage ^ 1]);
 }
 
 template <typename P, typename E>
