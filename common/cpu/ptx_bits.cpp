@@ -44,9 +44,28 @@ uint64_t ptx_convert(const ptx_instruction &i, uint64_t from)
     return result;
 }
 
+/* vabsdiff4: the differences of four bytes, or c plus their sum */
+static uint64_t byte_differences(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c)
+{
+    bool is_signed = i.parts[2][0] == 's';
+    uint64_t bytes = 0, sum = c;
+    for (int k = 0; k < 32; k += 8) {
+        int x = is_signed ? (int8_t)(a >> k) : (uint8_t)(a >> k);
+        int y = is_signed ? (int8_t)(b >> k) : (uint8_t)(b >> k);
+        unsigned difference = (unsigned)(x < y ? y - x : x - y);
+        bytes |= (uint64_t)(difference & 255) << k;
+        sum += difference;
+    }
+    return (i.has("add") ? sum : bytes) & 0xffffffffu;
+}
+
 bool ptx_on_bits(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *r)
 {
     const std::string &op = i.parts[0];
+    if (op == "vabsdiff4") {
+        *r = byte_differences(i, a, b, c);
+        return true;
+    }
     int bits = ptx_bytes(i.type()) * 8;
     uint64_t all = bits >= 64 ? ~0ull : (1ull << bits) - 1;
     uint32_t shift = (uint32_t)b < (uint32_t)bits ? (uint32_t)b : (uint32_t)bits;

@@ -59,6 +59,10 @@ __global__ void alone(unsigned *out, const float4 *x, float4 *y)
     int down;
     asm("cvt.rmi.s32.f32 %0, %1;" : "=r"(down) : "f"(-1.5f));
     out[7] = down;
+    unsigned bytes, x4 = 0x01ff0510, y4 = 0x02010a08;
+    asm("vabsdiff4.u32.u32.u32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(x4), "r"(y4), "r"(0));
+    asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;" : "=r"(r) : "r"(x4), "r"(y4), "r"(100));
+    out[8] = bytes + r; /* 0x01fe0508 and 368 */
 }
 
 /* C (16,8) = A (16,16) B (16,8) of one warp, through shared memory */
@@ -102,12 +106,12 @@ __global__ void together(const half *a, const half *b, float *c, unsigned *sum)
 
 int main()
 {
-    const unsigned want[8] = {11, 0xd12, 0x44442222, 14, 6, 7, 16, (unsigned)-2};
+    const unsigned want[9] = {11, 0xd12, 0x44442222, 14, 6, 7, 16, (unsigned)-2, 0x01fe0678};
     unsigned *out;
     float4 *x;
     half *a, *b;
     float *c;
-    cudaMallocManaged(&out, 9 * sizeof(unsigned));
+    cudaMallocManaged(&out, 10 * sizeof(unsigned));
     cudaMallocManaged(&x, 3 * sizeof(float4));
     cudaMallocManaged(&a, 16 * 16 * sizeof(half));
     cudaMallocManaged(&b, 16 * 8 * sizeof(half));
@@ -116,7 +120,7 @@ int main()
     x[1] = make_float4(1, 2, 3, 4);
     alone<<<1, 1>>>(out, x, x + 2);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         if (out[i] != want[i]) return printf("%d: %#x, not %#x\n", i, out[i], want[i]), 1;
     if (x[2].x != 4 || x[2].w != 1) return 2;
 
@@ -124,7 +128,7 @@ int main()
         a[i] = __float2half((i % 11) - 5);
     for (int i = 0; i < 128; i++)
         b[i] = __float2half((i % 7) * 0.5f);
-    together<<<1, 32>>>(a, b, c, out + 8);
+    together<<<1, 32>>>(a, b, c, out + 9);
     cudaDeviceSynchronize();
     for (int m = 0; m < 16; m++)
         for (int n = 0; n < 8; n++) {
@@ -133,5 +137,5 @@ int main()
                 sum += __half2float(a[m * 16 + k]) * __half2float(b[k * 8 + n]);
             if (c[m * 8 + n] != sum) return printf("%d %d: %g, not %g\n", m, n, c[m * 8 + n], sum), 3;
         }
-    return out[8] != 31 * 32 / 2;
+    return out[9] != 31 * 32 / 2;
 }
