@@ -114,12 +114,12 @@ static void no_lane_ready(worker *w)
 }
 
 /* A seeded order. The thread that runs after this one is chosen in advance: no two stacks
- * share a cache line or a page, and by then its stack is in the cache. It stays ready,
- * because only a thread that runs can begin to wait. */
+ * share a cache line or a page, and by then its stack is in the cache. It may have run
+ * since (wbcpu_spin) and no longer be ready. */
 static inline bool choose_shuffled(worker *w, warp **q, int *lane)
 {
     if (!w->warps_ready) return false;
-    if (w->next_warp) {
+    if (w->next_warp && w->next_warp->ready & bit(w->next_lane)) {
         *q = w->next_warp;
         *lane = w->next_lane;
     } else {
