@@ -7,14 +7,14 @@
 #include "cuda_runtime_api.h"
 
 #ifdef __cplusplus
+#include "wbcpu/math_names.h"
+
 #include <limits.h>
-#include <math.h> /* declares isfinite and isnan in the global namespace */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmath>
 #include <type_traits>
 #include <utility>
 
