@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # arm_guest.sh - the only process of the virtual machine that tests/arm.sh starts.
 # shellcheck disable=SC2046,SC2086,SC2154 # lists of words; /arm/what sets two of them
-export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 BACKEND=cpu
+export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 BACKEND=cpu NO_COLOR=1
 export PYTHONPATH=/arm/python # no network
 mount -t proc proc /proc
 mount -t sysfs sys /sys
