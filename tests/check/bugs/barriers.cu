@@ -169,3 +169,18 @@ CASE(flag_after_barrier)
     flag_after_barrier<<<1, 64>>>(zeros<int>(64));
     return 0;
 }
+
+__global__ void barrier_short_circuit(int *out, const int *x)
+{
+    int t = threadIdx.x;
+    // BUG barrier_short_circuit barrier-divergence
+    if (t < 32 && __syncthreads_or(x[t]))
+        out[t] = 1;
+    __syncthreads();  // BUG barrier_short_circuit barrier-divergence
+    out[t] += 1;
+}
+CASE(barrier_short_circuit)
+{
+    barrier_short_circuit<<<1, 64>>>(zeros<int>(64), counting<int>(64));
+    return 0;
+}

@@ -191,3 +191,27 @@ CASE(row_of_thread_0)
     row_of_thread_0<<<1, 64>>>(y, x);
     return 0;
 }
+
+// Room for K, while the one that drops out is stored too
+__global__ void insert_past_k(float *out, const float *x, int n)
+{
+    constexpr int K = 8;
+    float best[K];
+    int kept = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        int at = kept;
+        while (at > 0 && best[at - 1] < x[i]) {
+            best[at] = best[at - 1];  // BUG insert_past_k out-of-bounds-local
+            at--;
+        }
+        best[at] = x[i];  // BUG insert_past_k out-of-bounds-local
+        if (kept < K) kept++;
+    }
+    for (int k = 0; k < K; k++)
+        out[threadIdx.x * K + k] = best[k];
+}
+CASE(insert_past_k)
+{
+    insert_past_k<<<1, 4>>>(zeros<float>(32), counting<float>(400), 400);
+    return 0;
+}

@@ -286,3 +286,19 @@ CASE(managed_neighbours)
     cudaFree(y);
     return 0;
 }
+
+// One half of a word is updated by atomicCAS of the word, the other by a plain store
+__global__ void half_by_cas(unsigned short *x)
+{
+    unsigned *word = (unsigned *)x;
+    if (threadIdx.x == 0) {
+        unsigned old = *word;
+        atomicCAS(word, old, old + 1);  // BUG half_by_cas race-global
+    }
+    if (threadIdx.x == 32) x[1] = 7;  // BUG half_by_cas race-global
+}
+CASE(half_by_cas)
+{
+    half_by_cas<<<1, 64>>>(zeros<unsigned short>(2));
+    return 0;
+}

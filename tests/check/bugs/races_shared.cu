@@ -241,3 +241,35 @@ CASE(transpose_without_barrier)
     transpose_tile<<<1, dim3(32, 8)>>>(out, in);
     return 0;
 }
+
+// Bytes written by four threads of another warp are read as one word
+__global__ void bytes_then_word(unsigned *out)
+{
+    __shared__ __align__(4) unsigned char flag[128];
+    int t = threadIdx.x;
+    flag[t] = t;  // BUG bytes_then_word race-shared
+    // BUG bytes_then_word race-shared
+    if (t >= 96) out[t - 96] = ((unsigned *)flag)[t - 96];
+}
+CASE(bytes_then_word)
+{
+    bytes_then_word<<<1, 128>>>(zeros<unsigned>(32));
+    return 0;
+}
+
+// The second array begins n bytes after the first, which has n floats
+__global__ void arrays_overlap(float *out, const float *x, int n)
+{
+    extern __shared__ char raw[];
+    float *value = (float *)raw;
+    int *index = (int *)(raw + n), t = threadIdx.x;
+    value[t] = x[t];  // BUG arrays_overlap race-shared
+    index[t] = t;     // BUG arrays_overlap race-shared
+    __syncthreads();
+    out[index[n - 1 - t] % n] = value[t];
+}
+CASE(arrays_overlap)
+{
+    arrays_overlap<<<1, 64, 512>>>(zeros<float>(64), counting<float>(64), 64);
+    return 0;
+}

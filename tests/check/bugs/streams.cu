@@ -228,3 +228,26 @@ CASE(mapped_without_sync)
     cudaDeviceSynchronize();
     return cudaFreeHost(host) || last == -1;
 }
+
+__constant__ float factor[4];
+__global__ void scaled(float *x)
+{
+    // BUG constant_changed_in_flight stream-race
+    x[threadIdx.x] *= factor[threadIdx.x % 4];
+}
+CASE(constant_changed_in_flight)
+{
+    float f[4] = {1, 2, 3, 4};
+    float *x = counting<float>(32);
+    cudaStream_t a, b;
+    cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking);
+    cudaMemcpyToSymbol(factor, f, sizeof f);
+    cudaDeviceSynchronize();
+    scaled<<<1, 32, 0, a>>>(x);
+    // BUG constant_changed_in_flight stream-race
+    cudaMemcpyToSymbolAsync(factor, f, sizeof f, 0, cudaMemcpyHostToDevice, b);
+    cudaDeviceSynchronize();
+    cudaStreamDestroy(a), cudaStreamDestroy(b);
+    return 0;
+}

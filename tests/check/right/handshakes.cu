@@ -355,3 +355,20 @@ CASE(atomics_in_managed_memory)
     cudaFree(bins);
     return wrong;
 }
+
+// A volatile read, while other lanes of the warp already compare and swap
+__global__ void halves_by_cas(unsigned *word)
+{
+    unsigned add = threadIdx.x % 2 ? 0x10000u : 1u;
+    unsigned old = *(volatile unsigned *)word, seen;
+    do {
+        seen = old;
+        old = atomicCAS(word, seen, seen + add);
+    } while (old != seen);
+}
+CASE(halves_by_cas)
+{
+    unsigned *word = zeros<unsigned>(1);
+    halves_by_cas<<<3, 64>>>(word);
+    return differs(word, 1, [](int) { return 96u * 0x10001u; });
+}
