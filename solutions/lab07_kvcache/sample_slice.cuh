@@ -51,7 +51,7 @@ struct slice {
         }
         __syncthreads();  // the barriers are visible to the block
     }
-    /* One thread, when the first step is there: had all been started together, they would
+    /* One thread, when the first step is loaded: had all been started together, they would
      * come together, and the memory would rest during the search in the first step. */
     __device__ void start_others(const row &r) const
     {
