@@ -22,7 +22,7 @@ import time
 
 LABS = {"lab01": "swiglu", "lab02": "rope", "lab03": "rmsnorm", "lab04": "softmax",
         "lab05": "attention", "lab06": "rglru", "lab07": "kvcache"}
-# Of the programs with large shapes, the rows that are timed
+# Programs that also have large shapes: only these rows are timed
 ROWS = {"rglru": ["12x64x128", "768x4x32", "rglru_step"]}
 BUILDS = {"normal": pathlib.Path("build/cpu"), "check": pathlib.Path("build/check")}
 TICK = os.sysconf("SC_CLK_TCK")

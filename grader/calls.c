@@ -9,8 +9,8 @@
  *
  * Of a case with alternatives, only the first variant gets all of that. The others share
  * the process that it leaves, and have calls in two orders only, on A and on B. If one call
- * takes long, the calls after the first four are fewer, so that right code that is slow
- * ends within its CPU time.
+ * takes long, some of the calls after the first four are left out, so that correct but
+ * slow code stays within its CPU time.
  */
 #include "calls.h"
 
@@ -25,7 +25,7 @@
 
 enum {
     FEW_ORDERS = 2, /* of A and B, which need no variants of A */
-    ORDER_COST = 4, /* a call in a seeded order, in calls: each barrier takes longer */
+    ORDER_COST = 4, /* of a call in a seeded order, in plain calls: barriers are slower */
 };
 static const double LONGEST = 0.8; /* all calls, as a share of the CPU time */
 
@@ -131,8 +131,8 @@ static bool orders(const struct talk_about *t)
     return true;
 }
 
-/* Leaves out what `made` calls as slow as the first ones leave no time for: first the calls
- * in other orders, then those at unaligned addresses. */
+/* After the first `made` calls: leaves out those for which there is no time if they are
+ * as slow. First go the calls in other orders, then those at unaligned addresses. */
 static void leave_out(const struct calls *s, struct run *run, uint32_t made)
 {
     double used = child_cpu(s->child, run), one = used / made;

@@ -1,4 +1,4 @@
-/* cases.c - reads a cases file. Its variants: one case may stand for several. */
+/* cases.c - reads a cases file, in which one case may have several variants. */
 #include "cases.h"
 
 #include "file.h"

@@ -71,7 +71,7 @@ bool child_call(
 bool child_report(struct child *c, const struct case_data *d, struct run *run);
 bool child_close(struct child *c, const struct case_data *d, struct run *run);
 void child_stop(struct child *c);
-/* CPU seconds of the case that is open */
+/* CPU seconds that the open case has used so far */
 double child_cpu(const struct child *c, const struct run *run);
 
 void run_free(struct run *run);

@@ -9,7 +9,7 @@
 
 void cuda(cudaError_t error, const char *what); /* an error ends the program */
 
-/* All but the workspace, and c->inputs */
+/* Every buffer except the workspace, and host memory for c->inputs */
 void alloc_buffers(struct call *c);
 void alloc_workspace(struct call *c, size_t bytes);
 void free_buffers(struct call *c);

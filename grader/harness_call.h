@@ -8,7 +8,7 @@
 
 struct call {
     struct wire_case *wire;
-    unsigned char *inputs; /* host; what the current CALL brought */
+    unsigned char *inputs; /* host; what the current CALL message brought */
     size_t input_bytes;
     unsigned char *base[MAX_BUFFERS]; /* device; the buffer starts RED_ZONE bytes later,
                                          at a multiple of 256, unless it is shifted */

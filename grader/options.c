@@ -77,7 +77,8 @@ static void read_number(const char *flag, const char *text, uint64_t *seed, doub
                  : "a number above 0, at most 1000");
 }
 
-/* The sandbox and its limits refuse what AddressSanitizer does when a program starts. */
+/* The sandbox and its limits refuse what AddressSanitizer does when a program starts,
+ * so the lab runs under `env`, outside of them. */
 #ifdef __SANITIZE_ADDRESS__
 static void choose_sanitizer(struct options *o)
 {
@@ -87,7 +88,7 @@ static void choose_sanitizer(struct options *o)
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-    return "detect_leaks=0"; /* the grader leaves memory to its end */
+    return "detect_leaks=0"; /* the grader does not free everything at its end */
 }
 #else
 static void choose_sanitizer(struct options *o)

@@ -13,7 +13,7 @@ override JSON := $(value JSON)
 override GPU := $(value GPU)
 export ARGS HTML JSON GPU
 
-# wbcc has these libraries built in. Only the ones that the program uses are linked.
+# For nvcc: only the libraries that the program uses are linked. wbcc has them built in.
 FOUND_LIBS = $(foreach name,cublas cublasLt curand cufft cuda,$(if $(wildcard \
     $(CUDA_HOME)/lib64/lib$(name).so $(CUDA_HOME)/lib64/stubs/lib$(name).so),-l$(name)))
 RUN_COMPILER = $(if $(filter cpu,$(BACKEND)),tools/wbcc,$(NVCC) $(CUDA_RPATH) \

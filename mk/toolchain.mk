@@ -139,7 +139,7 @@ LDLIBS            = -L$(CUDA_HOME)/lib64 $(CUDA_RPATH) \
     -lpthread -ldl -lrt -lm
 NVCC_FLAGS = $(NVCC) -std=c++17 $(OPT) $(LINEINFO) --extended-lambda $(ARCH) \
              -Xcompiler -Wall,-fno-gnu-unique,-fPIC
-# NVCC_MAKES=-cubin: checks all of a source, but makes device code alone; for a test
+# NVCC_MAKES=-cubin: checks a whole source, but generates only device code; for a test
 NVCC_MAKES := -c
 define compile_cu
 @mkdir -p $(dir $(2))

@@ -7,11 +7,11 @@
 #   LABS="lab00 lab03"   labs whose solutions are built and graded
 #   CPU=neoverse-n1      qemu's name of the CPU; max has SVE
 #   MEMORY=4G
-#   TIMEOUT_SCALE=100    for all time limits: an emulated CPU is slow
+#   TIMEOUT_SCALE=100    multiplies all time limits: an emulated CPU is slow
 #
 # build/arm holds the packages and disk.img, which keeps what was built: a second run is
-# shorter. The virtual machine has no network. It tests the last commit. It can be paused:
-# its clocks stop, too.  echo stop | socat - UNIX:build/arm/monitor  (and cont)
+# shorter. The virtual machine has no network. It tests the last commit.
+# `echo stop | socat - UNIX:build/arm/monitor` pauses it and its clocks; cont continues.
 set -eu
 cd "$(dirname "$0")/.."
 arm=$PWD/build/arm release=bookworm mirror=${MIRROR:-http://deb.debian.org/debian}

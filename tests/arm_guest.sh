@@ -2,7 +2,7 @@
 # arm_guest.sh - the only process of the virtual machine that tests/arm.sh starts.
 # shellcheck disable=SC2046,SC2086,SC2154 # lists of words; /arm/what sets two of them
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 BACKEND=cpu NO_COLOR=1
-export PYTHONPATH=/arm/python # no network
+export PYTHONPATH=/arm/python # packages from arm.sh: there is no network
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mkdir -p /dev/pts /dev/shm
@@ -23,7 +23,7 @@ run_all() (
     cd /work/warpbook
     git fetch -q --depth 1 file:///arm/commit HEAD
     git reset -q --hard FETCH_HEAD # leaves the times of equal files alone
-    # What a run that was stopped wrote after its last sync may be damaged.
+    # If a run was stopped, the files that it wrote after its last sync may be damaged.
     [ ! -e /work/synced ] || find build -newer /work/synced -type f -delete
     while sleep 30; do touch /work/next; sync; mv /work/next /work/synced; done &
     stage "$(uname -srm), $(nproc) CPUs"

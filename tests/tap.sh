@@ -7,7 +7,7 @@
 #   skip "what" "reason"
 # $TMP is a folder of the suite's own, removed at the end. $BACKEND, $B and $PYTHON come
 # from make; a suite started by hand uses the CPU back end. OPT="$QUICK" compiles fastest
-# what runs once; nvcc lacks both options.
+# what runs only once; nvcc has neither of its options.
 set -u
 cd "$(git rev-parse --show-toplevel 2>/dev/null || echo "$(dirname "$0")/../..")" || exit 2
 BACKEND=${BACKEND:-cpu}
@@ -98,7 +98,7 @@ says() { # WORDS COMMAND...
 }
 json() { "$PYTHON" -c "import json,sys; r=json.load(open('$1')); sys.exit(not ($2))"; }
 
-# Seconds until something that must not be slow is stopped.
+# scaled N: N times TIMEOUT_SCALE, for time limits
 scaled() { awk "BEGIN {print $1 * ${TIMEOUT_SCALE:-1}}"; }
 
 tap_done() { exit $tap_failed; }

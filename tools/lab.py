@@ -184,8 +184,8 @@ def check(source, settings, sandbox, functions):
             assemblies)
     if any(option.startswith("-fsanitize=address") for option in settings.compile):
         if not source.trusted:
-            raise Stopped("a build with AddressSanitizer runs the labs and the solutions "
-                          f"only: copy {source.shown} to labs/{source.folder}")
+            raise Stopped("a build with AddressSanitizer accepts only sources in labs/ and "
+                          f"solutions/: copy {source.shown} to labs/{source.folder}")
         found = [b for b in found if not SANITIZER_START.fullmatch(b[0])]
     found = list(dict.fromkeys(found))
     if len(found) > MANY:

@@ -81,7 +81,7 @@ struct async_block {
     std::vector<tma_copy> loads;
     thread_stores stores[max_threads];
     wgmma_queue warps[max_warps];
-    named_barrier named[46]; /* from 16 on: of tiles (wbcpu_tile_barrier) */
+    named_barrier named[46]; /* 16 to 45: for tiles (wbcpu_tile_barrier) */
     condition waits[max_threads]; /* of the lanes in warp::parked */
     gang alone;
     gang *of;

@@ -1,5 +1,5 @@
-/* blas_mixed.cpp - cuBLAS level 1 by cudaDataType: half, bfloat16, float and double, also
- * mixed. Computed in double. */
+/* blas_mixed.cpp - cuBLAS level 1 where each operand has its own cudaDataType: half,
+ * bfloat16, float or double. Computed in double. */
 #include "blas_views.h"
 
 static bool is_known(cudaDataType type)

@@ -8,8 +8,8 @@ namespace wbcpu
 {
 struct capture {
     node_list nodes;
-    cudaGraph_t graph = nullptr;        /* where nodes go, once the program asked for it */
-    std::vector<cudaGraphNode_t> after; /* there; the next work depends on them */
+    cudaGraph_t graph = nullptr;        /* takes the nodes once the program asks for it */
+    std::vector<cudaGraphNode_t> after; /* its nodes that the next work depends on */
     cudaStream_t origin;
     cudaStreamCaptureMode mode;
     bool broken = false;

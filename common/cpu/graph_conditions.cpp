@@ -1,4 +1,4 @@
-/* graph_conditions.cpp - conditional nodes of graphs (wbcpu/graph_params.h). The node is
+/* graph_conditions.cpp - conditional nodes of graphs (wbcpu/graph_params.h). A node is
  * one piece of work, which runs its bodies. */
 #include "graph.h"
 #include "include/wbcpu/graph_params.h"

@@ -291,7 +291,7 @@ extern "C" cudaError_t cudaFree(void *p)
     return device_free(p);
 }
 
-/* Memory that a graph allocates exists from now on, and is kept for its next launch. */
+/* During a capture, the memory is allocated now, and all launches of the graph use it. */
 extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream)
 {
     cudaError_t e = device_malloc(p, bytes, capture_of(stream));

@@ -113,9 +113,9 @@ static void no_lane_ready(worker *w)
     q->asking = 0;
 }
 
-/* A seeded order. The thread that runs after this one is chosen in advance: no two stacks
- * share a cache line or a page, and by then its stack is in the cache. It may have run
- * since (wbcpu_spin) and no longer be ready. */
+/* The next thread in a seeded order. The one after it is chosen in advance, so that its
+ * stack can be prefetched: no two stacks share a cache line or a page. Meanwhile, it may
+ * run (wbcpu_spin) and then no longer be ready. */
 static inline bool choose_shuffled(worker *w, warp **q, int *lane)
 {
     if (!w->warps_ready) return false;

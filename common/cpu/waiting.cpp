@@ -187,7 +187,7 @@ extern "C" void wbcpu_named_barrier(int id, int threads, bool wait)
     if (id < 0 || id > 15) misuse("uses named barrier %d: use 0 to 15", id);
     named(id, threads, wait, PC);
 }
-/* After those: 2 for tiles of 512 threads, 4 for 256, 8 for 128, 16 for 64 */
+/* Barriers 16 to 45: 2 for tiles of 512 threads, 4 for 256, 8 for 128, 16 for 64 */
 extern "C" void wbcpu_tile_barrier(int tile, int threads)
 {
     named(16 + 1024 / threads - 2 + tile, threads, true, PC);

@@ -78,19 +78,19 @@ dw_any_width(float *partial, const E *dout, const E *x, const float *rstd, int R
     partial[(size_t)blockIdx.y * C + c] = dw;
 }
 
-constexpr int SUM_COLUMNS = 8;  // of a block: their floats are one sector of 32 bytes
+constexpr int SUM_COLUMNS = 8;  // of a block: 8 floats are one sector of 32 bytes
 constexpr int MAX_SLICES = 32;  // threads that share a column of partial sums
 
-/* dw += the sum of P partial rows. A row of 8 threads reads 8 neighbouring columns, and
- * blockDim.y of these share the rows. Small blocks start sooner: they need fewer registers
- * of a multiprocessor. The order is fixed, so equal inputs give equal bits. */
+/* dw += the sum of P partial rows. 8 threads read 8 neighbouring columns, and blockDim.y
+ * such groups share the rows. Small blocks need fewer registers, so they start sooner.
+ * The order of the additions is fixed, so equal inputs give equal bits. */
 static __global__ void add_partials(float *dw, const float *partial, int P, int C)
 {
     __shared__ float part[MAX_SLICES][SUM_COLUMNS];
     int c = blockIdx.x * SUM_COLUMNS + threadIdx.x;  // [0, C)
     float before = 0.0f, sum = 0.0f;
     pdl_wait();                                     // for the partial sums
-    if (threadIdx.y == 0 && c < C) before = dw[c];  // it comes while the sums do
+    if (threadIdx.y == 0 && c < C) before = dw[c];  // loaded together with the sums
     if (c < C) sum = sum_column(partial + c, threadIdx.y, blockDim.y, P, C);
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();  // the slices' sums are in part

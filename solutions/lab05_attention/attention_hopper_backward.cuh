@@ -27,8 +27,8 @@
 #include "attention_hopper_narrow.cuh"
 #include "attention_hopper_wide.cuh"
 
-/* Every thread arrives where it has read or written. One arrival per warp after __syncwarp
- * would do, and costs as much, but compute-sanitizer's racecheck then reports races. */
+/* Every thread arrives after its reads or writes. One arrival per warp, after __syncwarp,
+ * is correct too and as fast, but compute-sanitizer's racecheck then reports races. */
 template <typename P, typename E>
 static __device__ __forceinline__ void init_barriers(hopper_smem<P, E> &x)
 {

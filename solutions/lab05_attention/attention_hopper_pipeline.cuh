@@ -6,8 +6,8 @@
 #define ATTENTION_HOPPER_PIPELINE_CUH
 #include "attention_hopper_backward_tiles.cuh"
 
-/* Of each warpgroup: the order warp says that it may add, and the warpgroup that it has
- * added. */
+/* Named barriers, two per warpgroup: at TURN the order warp lets it add to dQ, at ADDED
+ * it reports that it has added. */
 enum { BARRIER_TURN = 1, BARRIER_ADDED = BARRIER_TURN + 2 };
 
 /* BM queries, BN keys. Heads wider than 128: see attention_hopper_wide.cuh. KV_STAGES 2:
@@ -24,13 +24,13 @@ template <typename P, typename E> struct hopper_smem {
     E k[P::KV_STAGES][P::BN * P::D], v[P::KV_STAGES][P::BN * P::D];
     E q[STAGES][P::BM * P::D], dout[STAGES][P::BM * P::D];
     E ds[STAGES][P::IS_WIDE ? 8 : P::BN * P::BM];         // (key, query)
-    uint4 p[STAGES][P::IS_WIDE ? P::BN * P::BM / 8 : 1];  // of each thread
+    uint4 p[STAGES][P::IS_WIDE ? P::BN * P::BM / 8 : 1];  // P' of each thread
     float lse[STAGES][P::BM], delta[STAGES][P::BM];
     int first[STAGES][P::BM];
     int number[P::KV_STAGES];  // of the work
     uint64_t full_kv[P::KV_STAGES], empty_kv[P::KV_STAGES];
     uint64_t full_q[STAGES], empty_q[STAGES], full_dout[STAGES], empty_dout[STAGES];
-    uint64_t full_ds[STAGES], empty_ds[STAGES];  // or of p
+    uint64_t full_ds[STAGES], empty_ds[STAGES];  // wide: for p
 };
 
 /* --- work --------------------------------------------------------------------------- */

@@ -51,8 +51,8 @@ struct slice {
         }
         __syncthreads();  // the barriers are visible to the block
     }
-    /* One thread, when the first step is loaded: had all been started together, they would
-     * come together, and the memory would rest during the search in the first step. */
+    /* One thread calls it when the first step is loaded. If all copies started together,
+     * they would arrive together, and the memory would be idle in the first search. */
     __device__ void start_others(const row &r) const
     {
         for (int i = 1; i < STAGES; i++)

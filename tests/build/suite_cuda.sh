@@ -17,8 +17,8 @@ objects() { # FOLDER SOURCE...
     for source in "${@:2}"; do echo "$1/objects/${source%.cu}.o"; done
 }
 
-# What links is compiled whole; of the rest nvcc makes the device code. It reports mistakes
-# in host code then, too, and the CPU back end's suites compile that.
+# Sources that are linked are compiled whole. For the rest, nvcc generates only device
+# code. It still reports mistakes in host code, which the CPU back end's suites compile.
 rest=$(git ls-files 'solutions/*/ladder/*.cu' 'labs/*.cu')
 whole=$(git ls-files 'solutions/*/*.cu' 'common/ops/*.cu' 'bench/kernels.cu' | grep -v /ladder/)
 # shellcheck disable=SC2086

@@ -6,8 +6,8 @@
  *   sums       half: four accesses of 4 bytes per lane, as above; float: by rows four of
  *              8 bytes, by columns eight of 4 bytes
  *
- * These are 16x16 tiles of half, bfloat16 and float. Of other tiles, every element counts
- * as an access of its own.
+ * This holds for 16x16 tiles of half, bfloat16 and float. In other tiles, every element
+ * counts as an access of its own.
  */
 #include "cluster.h"
 #include "counts.h"

@@ -1,5 +1,5 @@
-/* cufftXt.h - cuFFT plans by cudaDataType, and its calls for several GPUs on one GPU. No
- * callbacks. */
+/* cufftXt.h - cuFFT plans by cudaDataType, and its calls for several GPUs, with one GPU.
+ * No callbacks. */
 #ifndef WBCPU_CUFFTXT_H
 #define WBCPU_CUFFTXT_H
 
@@ -33,7 +33,7 @@ typedef struct cudaLibXtDesc_t {
 } cudaLibXtDesc;
 
 #define WBCPU_CALL static inline cufftResult
-/* The types of the input and the output decide; execution must be the complex one. */
+/* The types of the input and the output choose the transform; the last one is ignored. */
 WBCPU_CALL cufftXtMakePlanMany(
     cufftHandle plan, int rank, long long *n, long long *inembed, long long istride,
     long long idist, cudaDataType input, long long *onembed, long long ostride,

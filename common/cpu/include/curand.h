@@ -1,9 +1,9 @@
 /* curand.h - cuRAND's host API: arrays of random numbers.
  *
  * Value i is value i / 4096 of sequence i % 4096, as cuRAND documents it for XORWOW; other
- * pseudo-random generators run on Philox4x32-10, and their bits are not cuRAND's. Of a
- * quasi-random generator of D dimensions, the first n / D values are of dimension 1, and
- * so on (wbcpu/random_sobol.h). */
+ * pseudo-random generators run on Philox4x32-10, and their bits are not cuRAND's. A
+ * quasi-random generator of D dimensions fills the first n / D values from dimension 1,
+ * the next n / D from dimension 2, and so on (wbcpu/random_sobol.h). */
 #ifndef WBCPU_CURAND_H
 #define WBCPU_CURAND_H
 #define CURAND_H_ /* helper_cuda.h asks for it */

@@ -42,7 +42,7 @@ template <class Use, int M, int N, int K, class T, class Layout = void> struct f
     static constexpr int rows = std::is_same<Use, matrix_b>::value ? K : M;
     static constexpr int columns = std::is_same<Use, matrix_a>::value ? K : N;
     static constexpr int own = rows * columns / 32; /* elements of a lane */
-    /* Lanes hold factors of type __half more than once. */
+    /* As on a GPU, a lane has 16 __half factors; if its own are fewer, they repeat. */
     static constexpr int num_elements =
         !is_sum && std::is_same<T, __half>::value ? 16 : own;
     static constexpr int num_storage_elements = num_elements;

@@ -192,7 +192,7 @@ CASE(row_of_thread_0)
     return 0;
 }
 
-// Room for K, while the one that drops out is stored too
+// There is room for K values, but the one that drops out is stored too.
 __global__ void insert_past_k(float *out, const float *x, int n)
 {
     constexpr int K = 8;

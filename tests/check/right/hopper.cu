@@ -155,8 +155,8 @@ CASE(hand_over)
     return differs(y, 32, [](int i) { return 31.0f - i; });
 }
 
-// The same again and again: the second barrier says that s has been read. racecheck is
-// expected to report s: after a read, it does not follow an arrival to the wait.
+// The same in a loop: the second barrier says that s has been read. racecheck is expected
+// to report s: it does not see that an arrival orders the reads before it.
 __global__ void hand_over_often(float *y, int times)
 {
     __shared__ float s[32];

@@ -1,4 +1,4 @@
-/* Conditional graph nodes: if and else, while, switch; capture into a graph that exists. */
+/* Conditional graph nodes: if and else, while, switch; capture into an existing graph. */
 #include <cstdio>
 
 __global__ void decide(int *x, cudaGraphConditionalHandle handle)

@@ -62,7 +62,7 @@ static void two_dimensions(int ny, int nx)
     if (std::fabs(real[nx + 3] / (ny * nx) - before) > 1e-9) failures++;
 }
 
-/* A constant is transformed to N in place 0, through memory of cuFFT's own. */
+/* A constant c becomes N c at index 0 and 0 elsewhere, in memory of cuFFT's own. */
 static void by_descriptor()
 {
     enum { N = 6 };

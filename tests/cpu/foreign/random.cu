@@ -21,7 +21,7 @@ __global__ void quasi(unsigned *out, const curandDirectionVectors32_t *vectors)
     curand_init(vectors[threadIdx.x], 5, &a);
     out[threadIdx.x] = curand(&a);
 }
-/* Value 5 of ten dimensions; every point of 2^k values of 70 dimensions has its own interval. */
+/* Value 5 of ten dimensions; in each of 70 dimensions, 256 values fill 256 intervals. */
 static int wrong_sobol(unsigned *out)
 {
     const unsigned want[10] = {0xe0000000, 0xe0000000, 0x20000000, 0x60000000, 0xe0000000,

@@ -1,5 +1,5 @@
-/* graph_params.h - nodes by cudaGraphNodeParams, conditional nodes, and capture into a
- * graph that exists. */
+/* graph_params.h - nodes by cudaGraphNodeParams, conditional nodes, and capture into an
+ * existing graph. */
 #ifndef WBCPU_GRAPH_PARAMS_H
 #define WBCPU_GRAPH_PARAMS_H
 
@@ -71,7 +71,7 @@ WBCPU_INLINE void cudaGraphSetConditional(cudaGraphConditionalHandle handle, uns
 }
 
 #define WBCPU_CALL template <class = void> static inline cudaError_t
-/* default: the value at each launch, with cudaGraphCondAssignDefault */
+/* With cudaGraphCondAssignDefault, each launch begins with `value`. */
 WBCPU_CALL cudaGraphConditionalHandleCreate(
     cudaGraphConditionalHandle *handle, cudaGraph_t, unsigned value = 0, unsigned flags = 0)
 {
@@ -102,7 +102,7 @@ WBCPU_CALL cudaGraphAddNode(
     default: return cudaErrorNotSupported;
     }
 }
-/* As since toolkit 13, with edge data, which is not used. */
+/* The form since CUDA 13, with edge data, which is ignored. */
 WBCPU_CALL cudaGraphAddNode(
     cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
     const cudaGraphEdgeData *, size_t count, cudaGraphNodeParams *p)
@@ -115,7 +115,7 @@ WBCPU_CALL cudaStreamBeginCaptureToGraph(
 {
     return wbcpu_capture_to(stream, graph, after, count, mode);
 }
-/* The next work of a stream that captures follows these nodes. */
+/* after: the nodes that the next work of a capturing stream depends on */
 WBCPU_CALL cudaStreamGetCaptureInfo(
     cudaStream_t stream, cudaStreamCaptureStatus *status, unsigned long long *id = nullptr,
     cudaGraph_t *graph = nullptr, const cudaGraphNode_t **after = nullptr,
@@ -133,7 +133,7 @@ WBCPU_CALL cudaStreamUpdateCaptureDependencies(
     return wbcpu_capture_after(stream, after, count, flags);
 }
 
-/* --- memory of graphs: allocated when its node is added ------------------------------- */
+/* --- memory of graphs: allocated when a node is added ------------------------------- */
 
 enum cudaGraphMemAttributeType {
     cudaGraphMemAttrUsedMemCurrent = 0,

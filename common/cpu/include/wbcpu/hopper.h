@@ -40,7 +40,7 @@ extern "C" {
 void wbcpu_mbarrier_park(uint64_t *barrier, int parity);
 [[noreturn]] void wbcpu_mbarrier_misused(const char *what);
 void wbcpu_named_barrier(int id, int threads, bool wait);
-/* Waits for the threads of a tile of 64, 128, 256 or 512: cooperative groups */
+/* The barrier of a tile of 64, 128, 256 or 512 threads (cooperative groups) */
 void wbcpu_tile_barrier(int tile, int threads);
 
 /* blocks: bit r: into the block of rank r; 0: only into this one */

@@ -1,9 +1,9 @@
 /* random_sobol.h - Sobol's quasi-random sequences in 20,000 dimensions, of 32 and 64 bits.
  *
  * Dimensions 1 to 10 have the direction numbers that Joe and Kuo published in 2008, and
- * thus cuRAND's bits. The others have the same primitive polynomials, but first numbers of
- * our own: each dimension is a Sobol sequence, but not cuRAND's. A scrambled sequence is one
- * with a digital shift: all its values are XORed with one constant of the dimension. */
+ * thus cuRAND's bits. The others have the same primitive polynomials, but initial numbers
+ * of our own: each dimension is a Sobol sequence, but not cuRAND's. A scrambled sequence
+ * has a digital shift: all its values are XORed with one constant of the dimension. */
 #ifndef WBCPU_RANDOM_SOBOL_H
 #define WBCPU_RANDOM_SOBOL_H
 
