@@ -1,5 +1,6 @@
-/* math_names.h - <math.h>, and other names for CUDA's functions that glibc has begun to
- * declare: a name cannot be a function of the C library and one that is inlined. */
+/* math_names.h - <math.h>. glibc has begun to declare functions that CUDA has too. g++ then
+ * refuses the inline ones of device_functions.h and arithmetic.h ("was declared 'extern' and
+ * later 'static'"), so these get other names. */
 #ifndef WBCPU_MATH_NAMES_H
 #define WBCPU_MATH_NAMES_H
 #include <math.h> /* declares isfinite and isnan in the global namespace */
