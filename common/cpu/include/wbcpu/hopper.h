@@ -31,9 +31,10 @@ struct wbcpu_wgmma {
     bool accumulate;
 };
 
-/* A tile's descriptor: address / 16 (43 bits), leading / 16 (14 bits), the GPU's code of
- * the swizzle (2 bits). On a GPU the address has 14 bits; a stride fills the rest. */
-constexpr int WBCPU_TILE_LEADING = 43, WBCPU_TILE_MODE = 62;
+/* A tile's descriptor: address / 16 (48 bits; 64-bit Arm needs 44), leading / 16 (14
+ * bits), the GPU's code of the swizzle (2 bits). On a GPU the address has 14 bits; a
+ * stride fills the rest. */
+constexpr int WBCPU_TILE_LEADING = 48, WBCPU_TILE_MODE = 62;
 
 extern "C" {
 /* Waits until the current phase has another parity. */
