@@ -101,7 +101,8 @@ static __attribute__((noinline)) void on_access(
     uintptr_t on_stack = address - (uintptr_t)w->stacks;
     if (on_stack < stacks_bytes(w)) {
         uintptr_t own = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)w->stacks;
-        if (on_stack / w->stack_bytes != own / w->stack_bytes)
+        uintptr_t begin = own - own % w->stack_bytes;
+        if (on_stack - begin >= w->stack_bytes) /* below it, too: unsigned */
             local_of_another(bytes, write, pc);
         if (__builtin_expect(wgmmas_pending, 0)) check_accumulator(w, address, write, pc);
         return;
