@@ -69,8 +69,33 @@ WBCPU_INLINE thread_block this_thread_block()
     return thread_block();
 }
 
+/* Which `Size` adjacent threads of a block form a tile, a power of two */
+template <unsigned Size> struct wbcpu_tile_place {
+    static unsigned thread_rank()
+    {
+        return thread_block::thread_rank() & (Size - 1);
+    }
+    static constexpr unsigned size()
+    {
+        return Size;
+    }
+    static constexpr unsigned num_threads()
+    {
+        return Size;
+    }
+    static unsigned meta_group_rank()
+    {
+        return thread_block::thread_rank() / Size;
+    }
+    static unsigned meta_group_size()
+    {
+        return (thread_block::size() + Size - 1) / Size;
+    }
+};
+
 /* `Size` adjacent lanes of a warp. Its collectives wait only for its own lanes. */
-template <unsigned Size, class Parent = void> struct thread_block_tile {
+template <unsigned Size, class Parent = void>
+struct thread_block_tile : wbcpu_tile_place<Size> {
     static_assert(
         Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
         "tiled_partition: use 1, 2, 4, 8, 16 or 32 threads; for 64 to 512, partition "
@@ -91,26 +116,6 @@ template <unsigned Size, class Parent = void> struct thread_block_tile {
     static void sync()
     {
         __syncwarp(mask());
-    }
-    static unsigned thread_rank()
-    {
-        return thread_block::thread_rank() & (Size - 1);
-    }
-    static constexpr unsigned size()
-    {
-        return Size;
-    }
-    static constexpr unsigned num_threads()
-    {
-        return Size;
-    }
-    static unsigned meta_group_rank()
-    {
-        return thread_block::thread_rank() / Size;
-    }
-    static unsigned meta_group_size()
-    {
-        return (thread_block::size() + Size - 1) / Size;
     }
 
     template <class T> static T shfl(T value, int source)

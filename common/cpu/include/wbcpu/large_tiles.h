@@ -22,43 +22,24 @@ WBCPU_INLINE wbcpu_block_with_memory this_thread_block(block_tile_memory<MaxThre
     return block;
 }
 
-template <unsigned Size> class wbcpu_large_tile
+template <unsigned Size> class wbcpu_large_tile : public wbcpu_tile_place<Size>
 {
+    using place = wbcpu_tile_place<Size>;
     void **mine;
 
   public:
-    explicit wbcpu_large_tile(void **m) : mine(m + meta_group_rank() * Size) {}
+    explicit wbcpu_large_tile(void **m) : mine(m + place::meta_group_rank() * Size) {}
 
-    static unsigned thread_rank()
-    {
-        return thread_block::thread_rank() % Size;
-    }
-    static constexpr unsigned size()
-    {
-        return Size;
-    }
-    static constexpr unsigned num_threads()
-    {
-        return Size;
-    }
-    static unsigned meta_group_rank()
-    {
-        return thread_block::thread_rank() / Size;
-    }
-    static unsigned meta_group_size()
-    {
-        return (thread_block::size() + Size - 1) / Size;
-    }
     static void sync()
     {
-        wbcpu_tile_barrier((int)meta_group_rank(), Size);
+        wbcpu_tile_barrier((int)place::meta_group_rank(), Size);
     }
     /* work(objects) by the thread of rank 0, once every thread has one; then all go on. */
     template <class T, class Work> void wbcpu_together(T *object, const Work &work) const
     {
-        mine[thread_rank()] = object;
+        mine[place::thread_rank()] = object;
         sync();
-        if (thread_rank() == 0) work((T **)mine);
+        if (place::thread_rank() == 0) work((T **)mine);
         sync();
     }
     template <class T> T shfl(T value, unsigned source) const
