@@ -4,6 +4,9 @@
  * bytes of the inputs, calls the launcher (harness_calls.c), and sends everything back as
  * raw bytes. It knows neither the expected values nor which calls follow. The program runs
  * inside the sandbox that grader/process.c sets up.
+ *
+ * An adapter (grader/adapters) passes a case's arguments to the launcher that it is for. A
+ * dry case records the launches of a large case without running them (harness_dry.c).
  */
 #include "harness_backend.h"
 #include "harness_buffers.h"

@@ -55,7 +55,7 @@ static void plain_call(struct call *c, const struct adapter *a, struct wire_resu
     if (c->host_code)
         cudaGetLastError(); /* it has told in its status that a launch failed */
     set_error(r, wait_for_all(c));
-    r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
+    r->launches = CPU_BACKEND ? launches() - before : NOT_COUNTED;
 }
 
 /* Captures the call in a CUDA graph, refills the buffers, and replays the graph. Work on
@@ -87,7 +87,7 @@ static void captured_call(struct call *c, const struct adapter *a, struct wire_r
     if (graph) cudaGraphDestroy(graph);
     set_error(r, error);
     r->captured = (uint32_t)nodes;
-    r->launches = UINT64_MAX;
+    r->launches = NOT_COUNTED;
 }
 
 /* If some blocks of each kernel leave the end of an output unwritten, all of them run:
@@ -117,7 +117,7 @@ static void dry_call(struct call *c, const struct adapter *a, struct wire_result
         const struct wire_arg *arg = &c->wire->arg[r->unwritten - 1];
         if (!dry_short(c->wire->buffer[arg->buffer].bytes)) r->unwritten = 0;
     }
-    r->launches = CPU_BACKEND ? launches() - before : UINT64_MAX;
+    r->launches = CPU_BACKEND ? launches() - before : NOT_COUNTED;
 }
 
 void make_call(struct call *c, const struct adapter *a, const struct wire_call *w)

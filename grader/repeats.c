@@ -118,7 +118,7 @@ bool launched(struct findings *f, const struct case_data *d, const struct run *r
     for (int i = 0; i < d->views; i++) /* wb.h: if an output is empty, do nothing */
         if (d->set[0].want[i] && !d->view[i].elements) return true;
     if (right_before(d)) return true;
-    bool counted = a->head.launches != UINT64_MAX;
+    bool counted = a->head.launches != NOT_COUNTED;
     if (counted ? !a->head.launches : graph && !graph->head.captured) {
         say(f, "returned WB_OK but launched no kernel");
         return false;
