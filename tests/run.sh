@@ -12,13 +12,15 @@ trap 'rm -rf "$logs"' EXIT
 
 # Runs a suite and shows its results; leaves them in a file for the sums.
 run_suite() { # SUITE LOG
-    local suite=$1 log=$2 run start rc limit skips oks bad
+    local suite=$1 log=$2 run start rc cpu limit skips oks bad
     start=$(date +%s)
     case $suite in *.sh | *.py) run=("$suite") ;; *) run=("$suite" --tap -j2) ;; esac
     limit=$(sed -n 's/^# limit: \([0-9]*\).*/\1/p' "$suite" 2>/dev/null | head -1)
     limit=$(awk "BEGIN {print ${limit:-900} * ${TIMEOUT_SCALE:-1}}")
-    timeout --kill-after=10 $limit "${run[@]}" >"$log" 2>&1 </dev/null
-    rc=$?
+    TIMEFORMAT='%U %S'
+    cpu=$({ time timeout --kill-after=10 $limit "${run[@]}" >"$log" 2>&1 </dev/null; } 2>&1; echo $?)
+    rc=${cpu##*$'\n'}
+    cpu=$(awk '{printf "%.0f", $1 + $2; exit}' <<<"$cpu")
     skips=$(grep -cE '^ok .*# SKIP' "$log")
     oks=$(($(grep -cE '^ok ' "$log") - skips))
     bad=$(grep -cE '^not ok ' "$log")
@@ -35,8 +37,8 @@ run_suite() { # SUITE LOG
             echo "not ok - $suite ran no test"
         fi
         grep -E '^ok .*# SKIP' "$log" | sed 's/^ok [0-9]* *-* */skipped: /'
-        printf '%-44s %4d passed %3d failed %3d skipped %4ds\n' \
-            "$suite" "$oks" "$bad" "$skips" $(($(date +%s) - start))
+        printf '%-38s %4d passed %3d failed %3d skipped %4d s, CPU %4d s\n' \
+            "${suite#"$B"/}" "$oks" "$bad" "$skips" $(($(date +%s) - start)) "$cpu"
     } >"$log.shown"
     cat "$log.shown" # in one piece, so that suites do not mix their lines
     echo "$oks $bad $skips" >"$log.sum"
