@@ -216,32 +216,33 @@ static unsigned widest_piece(const void *p, size_t n)
 {
     return n <= 16 && in_heap((uintptr_t)p) ? 4 : 16;
 }
-/* The last structs that the compiler has told of. */
+/* The last structs that the compiler has told of, and where in the code. */
 struct told {
     const void *start;
     size_t bytes;
+    const void *pc;
 };
 static told last_read, last_write;
 
 void __tsan_read_range(void *p, size_t n)
 {
-    last_read = {p, n};
+    last_read = {p, n, PC};
     note_pieces((uintptr_t)p, n, widest_piece(p, n), false, PC);
 }
 void __tsan_write_range(void *p, size_t n)
 {
-    last_write = {p, n};
+    last_write = {p, n, PC};
     note_pieces((uintptr_t)p, n, widest_piece(p, n), true, PC);
 }
 
 /* The objects of checked sources call these in place of memcpy, memmove and memset
- * (CHECK_COPIES in mk/toolchain.mk). The compiler does so for a large struct, too, after
- * it has told of it. */
+ * (CHECK_COPIES in mk/toolchain.mk). For a large struct the compiler may do so, too, some
+ * instructions after it has told of it. Or it copies the struct with instructions alone. */
 static void note_untold(const void *p, size_t n, bool write, const void *pc)
 {
-    told *last = write ? &last_write : &last_read;
-    if (last->start != p || last->bytes != n) note_range(p, n, write, pc);
-    *last = {nullptr, 0};
+    const told *last = write ? &last_write : &last_read;
+    bool near = (uintptr_t)pc - (uintptr_t)last->pc < 128;
+    if (!near || last->start != p || last->bytes != n) note_range(p, n, write, pc);
 }
 void *wbcpu_checked_memcpy(void *to, const void *from, size_t n)
 {
