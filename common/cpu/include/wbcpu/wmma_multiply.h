@@ -2,7 +2,10 @@
 #ifndef WBCPU_WMMA_MULTIPLY_H
 #define WBCPU_WMMA_MULTIPLY_H
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "checked.h"
 #include "wmma_layout.h"
