@@ -110,14 +110,16 @@ if [ -n "$given" ]; then
     fi
 fi
 if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/null; then
+    compile=
     if .venv/bin/python -c "$base" 2>/dev/null; then
         echo "setup: adding packages to .venv, for setup-$level (${imports#"$base, "})"
+        compile=--no-compile # of thousands of modules, tests import a few
     else
         echo "setup: creating .venv (numpy, safetensors, matplotlib, OpenBLAS)"
         rm -rf .venv
     fi
     { { [ -d .venv ] || python3 -m venv .venv; } && .venv/bin/python -m pip install -q \
-        --disable-pip-version-check $requirements; } >>build/setup.log 2>&1 || {
+        --disable-pip-version-check $compile $requirements; } >>build/setup.log 2>&1 || {
         tail -3 build/setup.log >&2
         echo "setup: the Python environment could not be created (see build/setup.log)." >&2
         echo "       If another Python has these packages: make PYTHON=/path/to/python" >&2
