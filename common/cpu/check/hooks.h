@@ -56,7 +56,15 @@ WBCPU_HOOK(void cluster_arrives(worker *, uint64_t))
 WBCPU_HOOK(void cluster_waited(worker *, uint64_t))
 WBCPU_HOOK(void cluster_block_arrives(worker *, uint64_t, bool))
 WBCPU_HOOK(void cluster_passed(uint64_t))
-/* Blocks of a cluster take turns. A CPU thread runs blocks of this rank and size */
+/* grid.sync(): the running thread arrives, from this return address; the running block
+ * arrives, at its n-th, from 1; the running thread has waited there */
+WBCPU_HOOK(void at_grid_barrier(worker *, const void *))
+WBCPU_HOOK(void grid_block_arrives(worker *, uint64_t))
+WBCPU_HOOK(void grid_waited(uint64_t))
+/* This CPU thread runs a block of a cooperative launch, from its first turn to its last. */
+WBCPU_HOOK(void joins_grid())
+WBCPU_HOOK(void leaves_grid())
+/* Blocks that run together take turns. A CPU thread runs blocks of this rank and size */
 WBCPU_HOOK(void joins_cluster(int, int))
 WBCPU_HOOK(void turn_begins())
 WBCPU_HOOK(void turn_ends())

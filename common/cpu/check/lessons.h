@@ -57,6 +57,7 @@ struct block_order : block_clocks {
     uint32_t partial_block[max_warps];   /* the block that it belongs to */
     std::map<uint64_t, lessons> learned; /* by block */
 };
+extern block_order *orders[max_cluster]; /* by rank */
 extern WBCPU_THREAD_LOCAL block_order *here;
 /* The latest time of `before` that `thread` knows without __threadfence */
 uint32_t known_time(unsigned thread, unsigned before);

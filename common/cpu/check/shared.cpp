@@ -4,6 +4,7 @@
 #include "memory.h"
 #include "usual.h"
 
+#include <stdlib.h>
 #include <vector>
 
 namespace wbcpu::check
@@ -15,8 +16,8 @@ void begin_shared(worker *w)
     block_memory &m = memories[current.rank];
     if (!m.cells) {
         size_t words = thread_local_words();
-        m.cells = new cell[words]();
-        m.copying = new uint16_t[words]();
+        m.cells = static_cast<cell *>(calloc(words, sizeof(cell)));
+        m.copying = static_cast<uint16_t *>(calloc(words, sizeof(uint16_t)));
     }
     m.stamp = current.block;
     m.block = w->block;
