@@ -179,11 +179,11 @@ static void named(int id, int threads, bool wait, const void *pc)
             b->expected);
     b->expected = threads;
     uint64_t generation = b->generation;
-    check::arrives(w, b);
+    check::arrives(w, b, generation);
     if (++b->arrived == threads) b->arrived = 0, b->generation++;
     if (!wait) return;
     wait_until(w, {condition::NAMED, &b->generation, generation, id, pc});
-    check::waited(w, b);
+    check::waited(w, b, generation);
 }
 extern "C" void wbcpu_named_barrier(int id, int threads, bool wait)
 {

@@ -84,6 +84,8 @@ uint32_t arrival_time(uint32_t phase, int rank, unsigned thread);
 /* Rank of a block of the grid in the running cluster; -1: it is in another cluster */
 int rank_in_cluster(uint64_t block);
 
+bool is_mbarrier(uintptr_t address); /* mbarrier.cpp: of a block that runs */
+
 /* cooperative.cpp */
 void exchange_tables(); /* a turn begins or ends */
 /* Did the running block pass a barrier of the grid at which this was over? */

@@ -35,9 +35,9 @@ WBCPU_HOOK(void at_collective(worker *, unsigned, void *))  /* mask, stack */
 WBCPU_HOOK(void for_all_lanes(bool)) /* one lane works for the others: begins, ends */
 WBCPU_HOOK(void collective_complete(worker *, warp *, uint32_t)) /* lanes */
 WBCPU_HOOK(void fenced(worker *))
-/* The running thread arrives at a barrier with this address, or has waited there. */
-WBCPU_HOOK(void arrives(worker *, const void *))
-WBCPU_HOOK(void waited(worker *, const void *))
+/* The running thread arrives at a barrier with this address, or has waited there: the phase */
+WBCPU_HOOK(void arrives(worker *, const void *, uint64_t))
+WBCPU_HOOK(void waited(worker *, const void *, uint64_t))
 /* TMA: the running thread starts a load into this range of shared memory; a load is
  * carried out. TMA or wgmma reads a range. The last argument: return address */
 WBCPU_HOOK(void tile_leaves(worker *, void *, size_t, const void *))

@@ -66,6 +66,7 @@ uint32_t known_time(unsigned thread, unsigned before);
 extern bool signals;            /* the launch has a __threadfence or a volatile write */
 void forget_signals();          /* a launch begins */
 void forget_signals_of_block(); /* a block begins: shared memory starts again */
+void forget_barrier(const void *barrier); /* it is initialised */
 /* Has the thread learned, alone or since from another, that what `before` did in its
  * block until `time` happened before what it does now? */
 bool learned_of(

@@ -184,7 +184,7 @@ void shared_access(worker *w, const access &a)
         return;
     }
     uint8_t mask = mask_of(offset, a.bytes);
-    if (a.atomic) order_atomic(w, a);
+    if (a.atomic && !(a.bytes == 8 && is_mbarrier(a.address))) order_atomic(w, a);
     bool reached = own || writing_tile || reaches(w, a, rank);
     bool pending = copies_pending && check_pending(w, a);
     cell_access now = now_of(w, a, mask);
