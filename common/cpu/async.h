@@ -70,9 +70,9 @@ struct gang {
     uint64_t generation = 1;    /* of the barrier of the cluster or grid */
     int waiting = 0;            /* CPU threads between two clusters */
     uint64_t round = 0;
-    int turn = 0; /* in check mode: the rank that runs */
+    int turn = 0;                                 /* in check mode: the rank that runs */
     std::vector<std::condition_variable> turn_of; /* [rank] */
-    std::vector<bool> left;                  /* [rank]: it will run no more */
+    std::vector<bool> left;                       /* [rank]: it will run no more */
     std::vector<uint64_t> syncs;             /* [rank]: arrivals at the grid's barrier */
     bool abandoned = false;                  /* the launch is given up */
     std::vector<tma_copy> loads;             /* multicast; an entry per block */
@@ -84,7 +84,7 @@ struct async_block {
     std::vector<tma_copy> loads;
     thread_stores stores[max_threads];
     wgmma_queue warps[max_warps];
-    named_barrier named[46]; /* 16 to 45: for tiles (wbcpu_tile_barrier) */
+    named_barrier named[46];      /* 16 to 45: for tiles (wbcpu_tile_barrier) */
     condition waits[max_threads]; /* of the lanes in warp::parked */
     gang alone;
     gang *of;
@@ -94,7 +94,7 @@ struct async_block {
     uint64_t cluster_token[max_threads]; /* generation at the arrival */
     uint64_t arrival; /* generation when the block arrived last; 0: it has not */
     uint64_t grid_syncs[max_threads]; /* calls of grid.sync() */
-    bool open;        /* other blocks may access its shared memory */
+    bool open;                        /* other blocks may access its shared memory */
 };
 
 async_block *make_async(worker *w); /* unless the worker has it */

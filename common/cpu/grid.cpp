@@ -91,9 +91,9 @@ extern "C" bool wbcpu_grid_is_valid()
     return self()->job->launch.cooperative;
 }
 
-/* In check mode all blocks run, in turns. A barrier of the block comes first; its first
+/* In check mode all blocks take turns. A barrier of the block comes first; its first
  * thread after that arrives for the block, and all wait. */
-static void sync_in_turns(worker *w, const void *pc)
+static void sync_and_take_turns(worker *w, const void *pc)
 {
     if (!w->gang || !w->gang->grid)
         misuse_at(
@@ -115,15 +115,17 @@ void describe_grid_sync(const worker *w, uint64_t syncs, char *text, size_t size
         of[rank] < syncs ? first = rank : there++;
     unsigned x = (unsigned)first % gridDim.x, yz = (unsigned)first / gridDim.x;
     snprintf(
-        text, size, "grid.sync(), which %zu of %zu blocks have reached, and block "
-        "(%u,%u,%u) has not", there, of.size(), x, yz % gridDim.y, yz / gridDim.y);
+        text, size,
+        "grid.sync(), which %zu of %zu blocks have reached, and block "
+        "(%u,%u,%u) has not",
+        there, of.size(), x, yz % gridDim.y, yz / gridDim.y);
 }
 
 extern "C" void wbcpu_grid_sync()
 {
     worker *w = self();
     if (check::enabled) {
-        sync_in_turns(
+        sync_and_take_turns(
             w, __builtin_extract_return_addr(__builtin_return_address(0)));
         return;
     }

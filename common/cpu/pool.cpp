@@ -307,8 +307,8 @@ static cudaError_t refuse_together(const wbcpu_launch *l)
         shape("grid", l->grid).c_str(), l->block.x * l->block.y * l->block.z);
     snprintf(
         fix, sizeof fix,
-        "check mode runs at most %llu blocks and %llu threads together: use fewer blocks, "
-        "each with a loop over its part of the data",
+        "check mode runs at most %llu blocks and %llu threads together: use fewer "
+        "blocks, each with a loop over its part of the data",
         most_blocks, most_threads);
     refuse_launch(l, what, fix);
     return cudaErrorCooperativeLaunchTooLarge;

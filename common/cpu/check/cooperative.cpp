@@ -1,8 +1,8 @@
 /* cooperative.cpp - the blocks of a cooperative launch, which take turns until all have
  * ended, and how grid.sync() orders their accesses.
  *
- * Each block has its own CPU thread. The one that runs uses the tables of rank 0, as a block
- * without a cluster does, so its own tables are exchanged with those at each turn.
+ * Each block has its own CPU thread. The one that runs uses the tables of rank 0, as a
+ * block without a cluster does: at each turn they are exchanged with its own.
  */
 #include "../async.h"
 #include "cluster.h"
@@ -38,8 +38,8 @@ void exchange_tables()
 
 /* --- the barrier -------------------------------------------------------------------- */
 
-/* What each thread of the grid had done when its block arrived at the last two barriers: a
- * block may arrive again while others have not left the one before. */
+/* What each thread of the grid had done when its block arrived at the last two barriers:
+ * a block may arrive again while others have not left the one before. */
 static std::vector<uint32_t> times_at[2];
 static thread_local uint64_t passed; /* barriers, by this block */
 

@@ -35,7 +35,7 @@ WBCPU_HOOK(void at_collective(worker *, unsigned, void *))  /* mask, stack */
 WBCPU_HOOK(void for_all_lanes(bool)) /* one lane works for the others: begins, ends */
 WBCPU_HOOK(void collective_complete(worker *, warp *, uint32_t)) /* lanes */
 WBCPU_HOOK(void fenced(worker *))
-/* The running thread arrives at a barrier with this address, or has waited there: the phase */
+/* The running thread arrives at a barrier with this address, or has waited. Phase */
 WBCPU_HOOK(void arrives(worker *, const void *, uint64_t))
 WBCPU_HOOK(void waited(worker *, const void *, uint64_t))
 /* TMA: the running thread starts a load into this range of shared memory; a load is
@@ -61,7 +61,7 @@ WBCPU_HOOK(void cluster_passed(uint64_t))
 WBCPU_HOOK(void at_grid_barrier(worker *, const void *))
 WBCPU_HOOK(void grid_block_arrives(worker *, uint64_t))
 WBCPU_HOOK(void grid_waited(uint64_t))
-/* This CPU thread runs a block of a cooperative launch, from its first turn to its last. */
+/* A CPU thread of a cooperative launch: before its first turn, in its last one */
 WBCPU_HOOK(void joins_grid())
 WBCPU_HOOK(void leaves_grid())
 /* Blocks that run together take turns. A CPU thread runs blocks of this rank and size */

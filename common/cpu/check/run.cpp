@@ -101,7 +101,7 @@ void abandon(worker *w, cudaError_t error)
     leave_launch(w);
 }
 
-/* --- clusters and cooperative launches: the blocks take turns ------------------------------------------------ */
+/* --- clusters and cooperative launches: the blocks take turns ----------------------- */
 
 void joins_cluster(int rank, int size)
 {

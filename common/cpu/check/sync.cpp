@@ -112,8 +112,9 @@ void grid_barrier_entered(worker *w)
     f->message = format(
         "waits at this grid.sync(), and %s has exited the kernel",
         thread_text(blockIdx, index_in_block((unsigned)gone)).c_str());
-    f->fix = "let all threads of the grid reach it: those without an element skip the work, "
-             "but do not return before";
+    f->fix =
+        "let all threads of the grid reach it: a thread without an element skips the "
+        "work, but does not return before";
     publish(f);
 }
 

@@ -83,12 +83,10 @@ void report_endless(worker *w, const void *pc)
             allowed_now(w), w->job->launch.cooperative ? "cooperative launch" : "block");
         f->detail = waiting_threads(w);
         f->fix =
-            w->job->launch.cooperative
-                ? "look at the condition of the loop; if it waits for another thread, look at "
-                  "what that thread does"
-                : "look at the condition of the loop; if it waits for another thread, that "
-                  "thread must be able to run: blocks start in order, and a later one may "
-                  "not have started yet";
+            "look at the condition of the loop; if it waits for another thread, that "
+            "thread must be able to run";
+        if (!w->job->launch.cooperative)
+            f->fix += ": blocks start in order, and a later one may not have started yet";
         publish(f);
     }
     abandon(w, cudaErrorLaunchTimeout);

@@ -1,5 +1,5 @@
-// cooperative.cu - cooperative launches: grid.sync() that is missing, or that some threads
-// do not reach.
+// cooperative.cu - cooperative launches: grid.sync() that is missing, or that some
+// threads do not reach.
 #include <cooperative_groups.h>
 
 #include "../cases.h"

@@ -317,9 +317,9 @@ CASE(no_wait_read)
     return 0;
 }
 
-// One of two warps waits for the first phase twice: it may read its second value before the
-// producer writes it. Its second arrival at `empty` belongs to a later phase than the one
-// for which the producer waits, so it orders nothing.
+// One of two warps waits for the first phase twice: it may read its second value before
+// the producer writes it. Its second arrival at `empty` belongs to a later phase than the
+// one for which the producer waits, so it orders nothing.
 __global__ void first_phase_twice(float *y)
 {
     __shared__ uint64_t full, empty;

@@ -205,7 +205,6 @@ CASE(by_attribute)
     if (cudaLaunchKernelEx(&c, by_attribute, y)) return 3;
     c.gridDim = 1;
     if (cudaLaunchKernelEx(&c, by_attribute, y)) return 3;
-    return differs(y, N, [](int i) {
-        return i < T ? N - 1 - (T - 1 - i) + 2 : N - 1 - i + 1;
-    });
+    return differs(
+        y, N, [](int i) { return i < T ? N - 1 - (T - 1 - i) + 2 : N - 1 - i + 1; });
 }

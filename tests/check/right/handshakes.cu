@@ -375,7 +375,7 @@ CASE(halves_by_cas)
     return differs(word, 1, [](int) { return 96u * 0x10001u; });
 }
 
-// A release and an acquire instead of fences: they cover what the warp did before its
+// Release and acquire instead of __threadfence: they cover what the warp did before its
 // __syncwarp().
 __global__ void released(int *y, int *data, int *flag)
 {

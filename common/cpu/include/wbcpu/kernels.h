@@ -52,8 +52,8 @@ static inline const void *kernel_address(const void *address)
 }
 }  // namespace wbcpu
 
-/* Blocks of every launch can wait for one another (grid.cpp). In check mode only those of a
- * cooperative one can. file, line: of the call */
+/* Blocks of every launch can wait for one another (grid.cpp), in check mode only those of
+ * a cooperative one. file, line: of the call */
 template <class K>
 static inline cudaError_t cudaLaunchKernel(
     K kernel, dim3 grid, dim3 block, void **arguments, size_t bytes = 0,
