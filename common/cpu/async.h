@@ -18,7 +18,7 @@
 namespace wbcpu
 {
 struct condition {
-    enum kind { MBARRIER, NAMED, CLUSTER } what;
+    enum kind { MBARRIER, NAMED, CLUSTER, GRID } what;
     const uint64_t *word; /* mbarrier, or the generation that must change */
     uint64_t value;       /* the parity, or the generation until now */
     int id;               /* of a named barrier */
@@ -57,20 +57,23 @@ struct named_barrier {
     int arrived, expected;
 };
 
-/* Blocks of a cluster. Without one, each block has a gang of its own. */
+/* Blocks that run at the same time: those of a cluster, or in check mode those of a
+ * cooperative launch. Without either, each block has a gang of its own. */
 struct gang {
     int size = 1;
+    bool grid = false; /* all blocks of a cooperative launch */
     std::mutex lock;
     std::condition_variable changed;
     uint64_t events = 0;        /* that may let threads of another block continue */
     int idle = 0;               /* blocks that cannot continue since the last event */
-    int ended = 0, arrived = 0; /* blocks; at the cluster barrier */
-    uint64_t generation = 1;    /* of the cluster barrier */
+    int ended = 0, arrived = 0; /* blocks; at that barrier */
+    uint64_t generation = 1;    /* of the barrier of the cluster or grid */
     int waiting = 0;            /* CPU threads between two clusters */
     uint64_t round = 0;
-    int turn = 0; /* in check mode: the rank that runs */
-    std::condition_variable turn_of[max_cluster];
-    unsigned left = 0;                       /* bit r: rank r will run no more */
+    int turn = 0;                                 /* in check mode: the rank that runs */
+    std::vector<std::condition_variable> turn_of; /* [rank] */
+    std::vector<bool> left;                       /* [rank]: it will run no more */
+    std::vector<uint64_t> syncs;             /* [rank]: arrivals at the grid's barrier */
     bool abandoned = false;                  /* the launch is given up */
     std::vector<tma_copy> loads;             /* multicast; an entry per block */
     std::vector<std::vector<char *>> memory; /* [rank][module]: thread-local storage */
@@ -81,7 +84,7 @@ struct async_block {
     std::vector<tma_copy> loads;
     thread_stores stores[max_threads];
     wgmma_queue warps[max_warps];
-    named_barrier named[46]; /* 16 to 45: for tiles (wbcpu_tile_barrier) */
+    named_barrier named[46];      /* 16 to 45: for tiles (wbcpu_tile_barrier) */
     condition waits[max_threads]; /* of the lanes in warp::parked */
     gang alone;
     gang *of;
@@ -90,7 +93,8 @@ struct async_block {
     bool arrived[max_threads];
     uint64_t cluster_token[max_threads]; /* generation at the arrival */
     uint64_t arrival; /* generation when the block arrived last; 0: it has not */
-    bool open;        /* other blocks may access its shared memory */
+    uint64_t grid_syncs[max_threads]; /* calls of grid.sync() */
+    bool open;                        /* other blocks may access its shared memory */
 };
 
 async_block *make_async(worker *w); /* unless the worker has it */
@@ -112,6 +116,8 @@ bool wait_for_others(worker *w, uint64_t seen); /* false: all blocks wait: a dea
 bool run_multicast(gang *g, uint64_t seen);     /* the oldest; false: none is left */
 bool awaits_multicast(worker *w);
 void let_others_run(worker *w); /* in check mode */
+/* All threads of the running block have called grid.sync() so often. */
+void arrive_at_grid(worker *w, uint64_t syncs);
 void cluster_thread_exits(worker *w);
 }  // namespace wbcpu
 #endif

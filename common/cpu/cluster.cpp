@@ -1,11 +1,12 @@
 /* cluster.cpp - the blocks of a cluster run at the same time: each on a CPU thread of its
  * own, so that its shared memory, which is thread-local, exists. All of them finish before
  * the next cluster begins. In check mode one runs until it cannot continue, then the next
- * one: reports repeat. */
+ * one: reports repeat. So do all blocks of a cooperative launch there. */
 #include "async.h"
 #include "check/hooks.h"
 
 #include <link.h>
+#include <system_error>
 #include <thread>
 
 namespace wbcpu
@@ -108,23 +109,23 @@ typedef std::unique_lock<std::mutex> locked;
 
 static void wait_for_turn(gang *g, int rank, locked &hold)
 {
-    g->turn_of[rank].wait(hold, [&] { return g->turn == rank; });
+    g->turn_of[(size_t)rank].wait(hold, [&] { return g->turn == rank; });
     check::turn_begins();
 }
 static void next_turn(gang *g) /* with the lock */
 {
     for (int i = 0; i < g->size; i++) {
         g->turn = (g->turn + 1) % g->size;
-        if (!(g->left >> g->turn & 1)) break;
+        if (!g->left[(size_t)g->turn]) break;
     }
-    g->turn_of[g->turn].notify_one();
+    g->turn_of[(size_t)g->turn].notify_one();
 }
 /* The other blocks run, each until it cannot continue. */
 static void let_others_run(worker *w, locked &hold)
 {
     check::turn_ends();
     next_turn(w->gang);
-    wait_for_turn(w->gang, w->async->rank, hold);
+    wait_for_turn(w->gang, w->rank, hold);
 }
 void let_others_run(worker *w)
 {
@@ -240,6 +241,22 @@ void cluster_thread_exits(worker *w)
     if (a->cluster_arrived && a->cluster_arrived == w->alive - 1) block_arrives(w);
 }
 
+/* --- the barrier of the grid, in check mode ----------------------------------------- */
+
+void arrive_at_grid(worker *w, uint64_t syncs)
+{
+    gang *g = w->gang;
+    std::lock_guard<std::mutex> hold(g->lock);
+    uint64_t &mine = g->syncs[(size_t)w->rank];
+    if (mine >= syncs) return; /* another thread of the block has arrived for it */
+    mine = syncs;
+    check::grid_block_arrives(w, syncs);
+    if (++g->arrived < g->size) return;
+    g->arrived = 0;
+    __atomic_add_fetch(&g->generation, 1, __ATOMIC_RELEASE);
+    happened(g);
+}
+
 /* --- running ------------------------------------------------------------------------ */
 
 static void become(async_block *a, gang *of, int rank)
@@ -250,14 +267,17 @@ static void become(async_block *a, gang *of, int rank)
 }
 static void join_gang(worker *w, gang *g, int rank)
 {
-    become(make_async(w), g, rank);
+    async_block *a = make_async(w);
     w->gang = g;
+    w->rank = rank;
+    memset(a->grid_syncs, 0, sizeof a->grid_syncs);
+    if (!g->grid) become(a, g, rank);
     std::vector<char *> starts;
     for (const module &m : modules())
         starts.push_back(start_of(m));
     locked hold(g->lock);
     g->memory[(size_t)rank] = starts;
-    check::joins_cluster(rank, g->size);
+    g->grid ? check::joins_grid() : check::joins_cluster(rank, g->size);
     if (check::enabled) wait_for_turn(g, rank, hold);
 }
 static void leave_gang(worker *w, gang *g, int rank)
@@ -266,31 +286,45 @@ static void leave_gang(worker *w, gang *g, int rank)
         become(w->async, &w->async->alone, 0); /* unless the launch was given up */
     w->gang = nullptr;
     locked hold(g->lock);
-    g->left |= 1u << rank;
+    if (g->grid) check::leaves_grid();
+    g->left[(size_t)rank] = true;
     next_turn(g);
 }
 
-void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w))
+bool run_gangs(job *j, worker *first, void (*run)(void *job, worker *w))
 {
     gang g;
-    g.size = j->launch.cluster;
-    g.memory.resize((size_t)g.size);
+    g.grid = runs_together(*j);
+    g.size = g.grid ? (int)j->blocks : j->launch.cluster;
+    size_t size = (size_t)g.size;
+    g.memory.resize(size), g.left.resize(size), g.syncs.resize(size);
+    g.turn_of = std::vector<std::condition_variable>(size);
     std::vector<std::thread> others; /* they live as long as the launch */
+    bool cancelled = false;          /* before the first turn ends */
     auto run_rank = [&](worker *w, int rank) {
         join_gang(w, &g, rank);
-        run(j, w);
+        if (!cancelled) run(j, w);
         leave_gang(w, &g, rank);
     };
-    for (int rank = 1; rank < g.size; rank++)
-        others.emplace_back([=, &run_rank] {
-            use_signal_stack();
-            worker *w = new_worker();
-            run_rank(w, rank);
-            delete_worker(w);
-        });
+    try {
+        for (int rank = 1; rank < g.size; rank++)
+            others.emplace_back([=, &run_rank] {
+                use_signal_stack();
+                worker *w = new_worker();
+                run_rank(w, rank);
+                delete_worker(w);
+            });
+    } catch (const std::system_error &) {
+        if (!check::enabled) throw;
+        std::lock_guard<std::mutex> hold(g.lock);
+        cancelled = true;
+        for (size_t rank = others.size() + 1; rank < size; rank++)
+            g.left[rank] = true;
+    }
     run_rank(first, 0);
     for (std::thread &t : others)
         t.join();
+    return !cancelled;
 }
 
 /* A block has ended, or none has begun. Waits until all blocks of the cluster have. */
@@ -301,7 +335,7 @@ bool next_of_gang(worker *w)
     uint64_t round = g->round;
     if (w->last_block) { /* the block that ended takes part in no barrier any more */
         g->ended++;
-        arrive(w, true);
+        if (!g->grid) arrive(w, true);
         happened(g);
     }
     if (++g->waiting == g->size) {
@@ -318,7 +352,7 @@ bool next_of_gang(worker *w)
     }
     g->changed.wait(hold, may_continue);
     if (g->abandoned) return false;
-    w->block = w->last_block + (unsigned)w->async->rank;
+    w->block = w->last_block + (unsigned)w->rank;
     w->last_block += (unsigned)g->size;
     w->async->used = true;
     w->async->open = false;

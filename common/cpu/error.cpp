@@ -69,6 +69,7 @@ static const struct {
     E(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
     E(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
     E(cudaErrorLaunchTimeout, "the launch timed out and was terminated"),
+    E(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
     E(cudaErrorAssert, "device-side assert triggered"),
     E(cudaErrorMisalignedAddress, "misaligned address"),
     E(cudaErrorLaunchFailure, "unspecified launch failure"),

@@ -4,6 +4,7 @@
  * A worker runs one block at a time. If that block waits for one that has not begun, another
  * CPU thread takes over the blocks that the worker has not begun. That thread does the same
  * if its block waits, until all blocks of the grid run. */
+#include "async.h"
 #include "check/hooks.h"
 #include "dry.h"
 #include "include/wbcpu.h"
@@ -79,13 +80,55 @@ void join_helpers(job *j)
     }
 }
 
+/* --- the barrier of the grid -------------------------------------------------------- */
+
+bool runs_together(const job &j)
+{
+    return check::enabled && j.launch.cooperative;
+}
+extern "C" bool wbcpu_grid_is_valid()
+{
+    return self()->job->launch.cooperative;
+}
+
+/* In check mode all blocks take turns. A barrier of the block comes first; its first
+ * thread after that arrives for the block, and all wait. */
+static void sync_and_take_turns(worker *w, const void *pc)
+{
+    if (!w->gang || !w->gang->grid)
+        misuse_at(
+            pc, "calls grid.sync(), but the launch is not cooperative: use "
+                "cudaLaunchCooperativeKernel");
+    async_block *a = async_of(w);
+    uint64_t syncs = ++a->grid_syncs[w->thread];
+    check::at_grid_barrier(w, pc);
+    wbcpu_barrier();
+    arrive_at_grid(w, syncs);
+    wait_until(w, {condition::GRID, &w->gang->generation, syncs, 0, pc});
+    check::grid_waited(syncs);
+}
+void describe_grid_sync(const worker *w, uint64_t syncs, char *text, size_t size)
+{
+    const std::vector<uint64_t> &of = w->gang->syncs;
+    size_t there = 0, first = of.size();
+    for (size_t rank = of.size(); rank--;)
+        of[rank] < syncs ? first = rank : there++;
+    unsigned x = (unsigned)first % gridDim.x, yz = (unsigned)first / gridDim.x;
+    snprintf(
+        text, size,
+        "grid.sync(), which %zu of %zu blocks have reached, and block "
+        "(%u,%u,%u) has not",
+        there, of.size(), x, yz % gridDim.y, yz / gridDim.y);
+}
+
 extern "C" void wbcpu_grid_sync()
 {
     worker *w = self();
-    if (check::enabled)
-        stop(
-            nullptr,
-            "grid.sync() is not supported in check mode: launch a second kernel");
+    if (check::enabled) {
+        sync_and_take_turns(
+            w, __builtin_extract_return_addr(__builtin_return_address(0)));
+        return;
+    }
     wbcpu_barrier();
     if (w->thread == 0) {
         helpers *h = w->job->helpers;
@@ -116,8 +159,9 @@ void leave_launch(worker *w)
 
 [[noreturn]] static void stop_launch(worker *w, cudaError_t error)
 {
-    if (w->gang) abort(); /* other blocks of the cluster wait for this one */
+    if (w->gang && !check::enabled) abort(); /* other blocks wait for this one */
     fail_sticky(error);
+    abandon_cluster(w);
     {
         std::lock_guard<std::mutex> hold(w->job->helpers->lock);
         w->job->stopped = true;

@@ -30,7 +30,7 @@ wbcpu_launch_known(const void *address, const wbcpu_kernel_call *call)
         }
         launcher = found->second;
     }
-    wbcpu_name_next_launch(address, 1);
+    wbcpu_name_next_launch(address, 1, call->cooperative);
     launcher((void (*)())address, call);
     return cudaPeekAtLastError();
 }

@@ -20,6 +20,7 @@ extern "C" void wbcpu_describe_launch(
     l->name = next.name ? next.name : name;
     l->file = file, l->line = line;
     l->cluster = next.cluster;
+    l->cooperative = next.cooperative;
 }
 
 /* A launch that waits, with a copy of its kernel. */

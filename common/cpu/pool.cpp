@@ -296,6 +296,24 @@ static std::string bytes_of(const wbcpu_launch *l)
     return std::to_string(l->shared_bytes) + " bytes of dynamic shared memory";
 }
 
+/* In check mode a cooperative launch needs about 5 KB of memory per thread and 0.7 MB per
+ * block. */
+constexpr unsigned long long most_blocks = 512, most_threads = 160 * 1024;
+static cudaError_t refuse_together(const wbcpu_launch *l)
+{
+    char what[200], fix[200];
+    snprintf(
+        what, sizeof what, "%s of %u threads is too large for a cooperative launch",
+        shape("grid", l->grid).c_str(), l->block.x * l->block.y * l->block.z);
+    snprintf(
+        fix, sizeof fix,
+        "check mode runs at most %llu blocks and %llu threads together: use fewer "
+        "blocks, each with a loop over its part of the data",
+        most_blocks, most_threads);
+    refuse_launch(l, what, fix);
+    return cudaErrorCooperativeLaunchTooLarge;
+}
+
 static cudaError_t check_launch(const wbcpu_launch *l)
 {
     const dim3 g = l->grid, b = l->block;
@@ -317,6 +335,13 @@ static cudaError_t check_launch(const wbcpu_launch *l)
         return refuse_launch(
             l, shape("grid", g) + " in clusters of " + std::to_string(l->cluster),
             "use at most 16 blocks, and a multiple of them in x");
+    if (l->cooperative && l->cluster > 1 && check::enabled)
+        return refuse_launch(
+            l, "a cooperative launch in clusters",
+            "check mode supports one of the two: launch it without clusters");
+    if (l->cooperative && check::enabled &&
+        (blocks > most_blocks || threads * blocks > most_threads))
+        return refuse_together(l);
     const architecture &a = emulated();
     if (l->shared_bytes > (size_t)a.shared_optin) {
         char fix[80];
@@ -371,8 +396,9 @@ static children *run_grid(const wbcpu_launch *l)
     open_device_memory();
     check::begin_kernel(*l);
     check::begin_launch(j);
-    if (l->cluster > 1 && !is_dry())
-        run_clusters(&j, p->workers[0], run_blocks);
+    bool ran = true;
+    if ((l->cluster > 1 || runs_together(j)) && !is_dry())
+        ran = run_gangs(&j, p->workers[0], run_blocks);
     else if (is_dry())
         dry_launch(&j, &p->workers[0], run_blocks);
     else
@@ -381,6 +407,7 @@ static children *run_grid(const wbcpu_launch *l)
     check::end_launch();
     check::end_kernel();
     close_device_memory();
+    if (!ran) fail(refuse_together(l));
     if (unsigned most = j.most_threads) {
         fail(refuse_launch(
             l, "blocks of " + std::to_string(j.threads) + " threads",

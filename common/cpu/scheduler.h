@@ -63,8 +63,9 @@ struct gang;
 
 struct worker : wbcpu_worker {
     wbcpu::job *job;
-    async_block *async;                   /* NULL until a block uses it */
-    wbcpu::gang *gang;                    /* the blocks of this cluster, or NULL */
+    async_block *async; /* NULL until a block uses it */
+    wbcpu::gang *gang;  /* the blocks that run together with this one, or NULL */
+    int rank;           /* among them */
     unsigned long long block, last_block; /* the running block; the end of its chunk */
 
     /* The running thread. Valid unless `sequential`. */
@@ -159,6 +160,8 @@ void describe_condition(const worker *w, int thread, char *text, size_t size);
 void delete_async(worker *w);
 
 /* grid.cpp */
+bool runs_together(const job &j); /* all blocks: cooperative, in check mode */
+void describe_grid_sync(const worker *w, uint64_t syncs, char *text, size_t size);
 helpers *no_helpers();                     /* of a launch that begins */
 void join_helpers(job *j);                 /* waits for their blocks */
 void need_another_block(worker *w);        /* the running block may wait for one */
@@ -169,13 +172,14 @@ int launch_depth();                       /* of the launch that begins */
 cudaError_t check_child(wbcpu_launch *l); /* can the running kernel launch another? */
 /* Ends the program: a lab's kernel launches a kernel. */
 [[noreturn]] void refuse_child(const wbcpu_launch *l);
-void run_children(children *all);         /* when the grid has ended */
+void run_children(children *all); /* when the grid has ended */
 
 /* cluster.cpp */
-/* All blocks; run: those of one worker, as w->gang says */
-void run_clusters(job *j, worker *first, void (*run)(void *job, worker *w));
+/* All blocks: cluster after cluster, or all together. run: those of one worker, as
+ * w->gang says. false: the system has no CPU threads for so many */
+bool run_gangs(job *j, worker *first, void (*run)(void *job, worker *w));
 bool next_of_gang(worker *w); /* sets w->block; false: no cluster is left */
-/* In check mode: all blocks begin before the first one runs. false: one gave up */
+/* In check mode: all blocks of a gang begin before the first runs. false: one gave up */
 bool begin_together(worker *w);
 void abandon_cluster(worker *w); /* the launch is given up: the other blocks end, too */
 /* May other blocks access the shared memory of the running one? */

@@ -97,17 +97,18 @@ const char *function_at(const void *start)
 
 /* --- the next launch ---------------------------------------------------------------- */
 
-static thread_local next_launch next = {nullptr, 1};
+static thread_local next_launch next = {nullptr, 1, false};
 
-extern "C" void wbcpu_name_next_launch(const void *kernel, int cluster)
+extern "C" void wbcpu_name_next_launch(const void *kernel, int cluster, bool cooperative)
 {
     next = {
-        function_at(kernel), (uint8_t)(cluster < 1 ? 1 : cluster > 255 ? 255 : cluster)};
+        function_at(kernel), (uint8_t)(cluster < 1 ? 1 : cluster > 255 ? 255 : cluster),
+        cooperative};
 }
 next_launch take_next_launch()
 {
     next_launch now = next;
-    next = {nullptr, 1};
+    next = {nullptr, 1, false};
     return now;
 }
 }  // namespace wbcpu

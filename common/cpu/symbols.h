@@ -22,6 +22,7 @@ const char *function_at(const void *start);
 struct next_launch {
     const char *name; /* NULL: as the source of the launch calls it */
     uint8_t cluster;
+    bool cooperative;
 };
 next_launch take_next_launch();
 }  // namespace wbcpu

@@ -77,6 +77,8 @@ void describe_condition(const worker *w, int thread, char *text, size_t size)
     uint64_t now = *c.word;
     if (c.what == condition::CLUSTER)
         snprintf(text, size, "cluster_wait, for other blocks");
+    else if (c.what == condition::GRID)
+        describe_grid_sync(w, c.value, text, size);
     else if (c.what == condition::NAMED)
         snprintf(
             text, size, "named barrier %d, which has %d of %d threads", c.id,
@@ -116,19 +118,20 @@ bool wake(worker *w)
 {
     async_block *a = w->async;
     if (!a->used || !any_parked(w)) return false;
+    gang *g = w->gang ? w->gang : a->of;
     for (;;) {
         uint64_t seen;
         {
-            std::lock_guard<std::mutex> hold(a->of->lock);
-            seen = a->of->events;
+            std::lock_guard<std::mutex> hold(g->lock);
+            seen = g->events;
         }
         if (wake_threads(w)) return true;
         if (!a->loads.empty()) {
             run_load(&a->loads);
             continue;
         }
-        bool others = a->of->size > 1 && wait_for_others(w, seen);
-        if (!others && !run_multicast(a->of, seen)) return false;
+        bool others = g->size > 1 && wait_for_others(w, seen);
+        if (!others && !run_multicast(g, seen)) return false;
     }
 }
 
@@ -176,11 +179,11 @@ static void named(int id, int threads, bool wait, const void *pc)
             b->expected);
     b->expected = threads;
     uint64_t generation = b->generation;
-    check::arrives(w, b);
+    check::arrives(w, b, generation);
     if (++b->arrived == threads) b->arrived = 0, b->generation++;
     if (!wait) return;
     wait_until(w, {condition::NAMED, &b->generation, generation, id, pc});
-    check::waited(w, b);
+    check::waited(w, b, generation);
 }
 extern "C" void wbcpu_named_barrier(int id, int threads, bool wait)
 {

@@ -25,15 +25,15 @@ struct async_copy {
     unsigned thread;
 };
 /* Of one thread: its copies, oldest first, and where its committed groups end. */
-struct queue {
+struct copy_queue {
     std::vector<async_copy> copies;
     std::vector<unsigned> ends;
 };
-static queue *queues[max_cluster]; /* by rank, then by thread */
-static queue &queue_of(unsigned thread)
+copy_queue *copies_of[max_cluster];
+static copy_queue &queue_of(unsigned thread)
 {
-    queue *&all = queues[current.rank];
-    if (!all) all = new queue[max_threads];
+    copy_queue *&all = copies_of[current.rank];
+    if (!all) all = new copy_queue[max_threads];
     return all[thread];
 }
 /* Copies that arrive at a barrier in shared memory, by its address. */
@@ -198,9 +198,14 @@ static void finish_oldest(worker *w, unsigned n)
 void finish_copies(worker *w)
 {
     if (!copies_pending) return;
-    queue &q = queue_of(w->thread);
+    copy_queue &q = queue_of(w->thread);
     finish_oldest(w, (unsigned)q.copies.size());
     q.ends.clear();
+}
+
+void delete_copies(copy_queue *all)
+{
+    delete[] all;
 }
 
 /* A launch begins; the one before it may have been given up. */
@@ -208,9 +213,9 @@ void drop_copies()
 {
     wgmmas_pending = 0;
     if (!copies_pending) return;
-    for (queue *all : queues)
+    for (copy_queue *all : copies_of)
         for (int t = 0; all && t < max_threads; t++)
-            all[t] = queue();
+            all[t] = copy_queue();
     for (int rank = 0; rank < max_cluster; rank++)
         if (uint16_t *copying = memories[rank].copying)
             memset(copying, 0, thread_local_words() * sizeof *copying);
@@ -270,13 +275,13 @@ void store_has_read(void *from)
 /* The thread that arrives has written, for those that wait; the data comes at a wait. */
 static void arrive(worker *w, const uint64_t *barrier, uint64_t phase)
 {
-    queue &q = queue_of(w->thread);
+    copy_queue &q = queue_of(w->thread);
     for (const async_copy &c : q.copies) {
         write_now(c);
         mark(c);
         at_barriers[barrier].push_back({c, phase});
     }
-    q = queue();
+    q = copy_queue();
 }
 
 static void end_phases(const uint64_t *barrier, uint64_t phase)
@@ -312,7 +317,7 @@ wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros)
 extern "C" void wbcpu_copy_commit()
 {
     if (!wbcpu_self) return;
-    queue &q = queue_of(wbcpu_self->thread);
+    copy_queue &q = queue_of(wbcpu_self->thread);
     q.ends.push_back((unsigned)q.copies.size());
 }
 extern "C" void wbcpu_copy_arrives(uint64_t *barrier, uint64_t phase)
@@ -326,7 +331,7 @@ extern "C" void wbcpu_copy_ended(uint64_t *barrier, uint64_t phase)
 extern "C" void wbcpu_copy_wait(unsigned newest)
 {
     if (!wbcpu_self) return;
-    queue &q = queue_of(wbcpu_self->thread);
+    copy_queue &q = queue_of(wbcpu_self->thread);
     if (q.ends.size() <= newest) return;
     size_t groups = q.ends.size() - newest;
     unsigned copies = q.ends[groups - 1];

@@ -275,6 +275,10 @@ void __tsan_atomic_thread_fence(int)
     if (wbcpu_self) fenced(wbcpu::self());
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
+void wbcpu_releases(void)
+{
+    if (wbcpu_self) fenced(wbcpu::self());
+}
 void __tsan_atomic_signal_fence(int)
 {
     if (wbcpu_self) fenced(wbcpu::self());

@@ -19,7 +19,7 @@
  *     counts.h       requests, sectors, bank conflicts
  *     async.cpp      cp.async: copied as late as allowed, not visible before
  *     hopper.cpp     TMA and wgmma: the async proxy, accumulators
- *     cluster.h      blocks that use each other's shared memory
+ *     cluster.h      blocks that use each other's shared memory; cooperative launches
  *     instrumented.cpp   bounds of arrays, alignment of types; watchdog.cpp: endless loops
  *     host.h         host code: streams as queues, copies, frees, errors; lists its files
  *     findings.cpp   one report per cause; text on stderr, JSON at exit

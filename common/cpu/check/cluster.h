@@ -2,6 +2,7 @@
  *
  * They take turns: one runs until it cannot continue. Each has its own CPU thread and its
  * own tables, indexed by its rank in the cluster. A block without a cluster has rank 0.
+ * So have those of a cooperative launch, which also take turns: cooperative.cpp.
  */
 #ifndef WBCPU_CHECK_CLUSTER_H
 #define WBCPU_CHECK_CLUSTER_H
@@ -82,6 +83,18 @@ void check_last_touches(); /* the running block ends: did it wait for all access
 uint32_t arrival_time(uint32_t phase, int rank, unsigned thread);
 /* Rank of a block of the grid in the running cluster; -1: it is in another cluster */
 int rank_in_cluster(uint64_t block);
+
+bool is_mbarrier(uintptr_t address); /* mbarrier.cpp: of a block that runs */
+
+/* cooperative.cpp */
+void exchange_tables(); /* a turn begins or ends */
+/* Did the running block pass a barrier of the grid at which this was over? */
+bool ordered_by_grid(uint64_t block, unsigned before, uint32_t time);
+
+/* Copies by cp.async (async.cpp): by rank, then by thread */
+struct copy_queue;
+extern copy_queue *copies_of[max_cluster];
+void delete_copies(copy_queue *all);
 
 /* order.cpp, for cluster.cpp */
 uint32_t advance(unsigned thread); /* advances its clock; returns the time before */

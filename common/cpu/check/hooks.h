@@ -35,9 +35,9 @@ WBCPU_HOOK(void at_collective(worker *, unsigned, void *))  /* mask, stack */
 WBCPU_HOOK(void for_all_lanes(bool)) /* one lane works for the others: begins, ends */
 WBCPU_HOOK(void collective_complete(worker *, warp *, uint32_t)) /* lanes */
 WBCPU_HOOK(void fenced(worker *))
-/* The running thread arrives at a barrier with this address, or has waited there. */
-WBCPU_HOOK(void arrives(worker *, const void *))
-WBCPU_HOOK(void waited(worker *, const void *))
+/* The running thread arrives at a barrier with this address, or has waited. Phase */
+WBCPU_HOOK(void arrives(worker *, const void *, uint64_t))
+WBCPU_HOOK(void waited(worker *, const void *, uint64_t))
 /* TMA: the running thread starts a load into this range of shared memory; a load is
  * carried out. TMA or wgmma reads a range. The last argument: return address */
 WBCPU_HOOK(void tile_leaves(worker *, void *, size_t, const void *))
@@ -56,7 +56,15 @@ WBCPU_HOOK(void cluster_arrives(worker *, uint64_t))
 WBCPU_HOOK(void cluster_waited(worker *, uint64_t))
 WBCPU_HOOK(void cluster_block_arrives(worker *, uint64_t, bool))
 WBCPU_HOOK(void cluster_passed(uint64_t))
-/* Blocks of a cluster take turns. A CPU thread runs blocks of this rank and size */
+/* grid.sync(): the running thread arrives, from this return address; the running block
+ * arrives, at its n-th, from 1; the running thread has waited there */
+WBCPU_HOOK(void at_grid_barrier(worker *, const void *))
+WBCPU_HOOK(void grid_block_arrives(worker *, uint64_t))
+WBCPU_HOOK(void grid_waited(uint64_t))
+/* A CPU thread of a cooperative launch: before its first turn, in its last one */
+WBCPU_HOOK(void joins_grid())
+WBCPU_HOOK(void leaves_grid())
+/* Blocks that run together take turns. A CPU thread runs blocks of this rank and size */
 WBCPU_HOOK(void joins_cluster(int, int))
 WBCPU_HOOK(void turn_begins())
 WBCPU_HOOK(void turn_ends())

@@ -57,6 +57,7 @@ struct block_order : block_clocks {
     uint32_t partial_block[max_warps];   /* the block that it belongs to */
     std::map<uint64_t, lessons> learned; /* by block */
 };
+extern block_order *orders[max_cluster]; /* by rank */
 extern WBCPU_THREAD_LOCAL block_order *here;
 /* The latest time of `before` that `thread` knows without __threadfence */
 uint32_t known_time(unsigned thread, unsigned before);
@@ -65,6 +66,7 @@ uint32_t known_time(unsigned thread, unsigned before);
 extern bool signals;            /* the launch has a __threadfence or a volatile write */
 void forget_signals();          /* a launch begins */
 void forget_signals_of_block(); /* a block begins: shared memory starts again */
+void forget_barrier(const void *barrier); /* it is initialised */
 /* Has the thread learned, alone or since from another, that what `before` did in its
  * block until `time` happened before what it does now? */
 bool learned_of(

@@ -2,6 +2,7 @@
  * Arrivals order everything else, but not the initialisation: in another order of threads
  * they come first. */
 #include "cluster.h"
+#include "lessons.h"
 #include "memory.h"
 
 #include <map>
@@ -33,6 +34,19 @@ static void too_early(const uint64_t *barrier, const initialisation &m, const vo
     f->fix = format("put a %s() between the two", own ? "__syncthreads" : "cluster_sync");
     publish(f);
 }
+
+static const initialisation *made_in_this_block(const uint64_t *barrier)
+{
+    auto at = made.find(barrier);
+    int rank = rank_of((uintptr_t)barrier);
+    if (rank < 0 || at == made.end() || at->second.stamp != memories[rank].stamp)
+        return nullptr;
+    return &at->second;
+}
+bool is_mbarrier(uintptr_t address)
+{
+    return made_in_this_block((const uint64_t *)address);
+}
 }  // namespace wbcpu::check
 
 using namespace wbcpu::check;
@@ -42,6 +56,7 @@ extern "C" void wbcpu_mbarrier_made(uint64_t *barrier)
 {
     if (!wbcpu_self) return;
     wbcpu::worker *w = wbcpu::self();
+    forget_barrier(barrier);
     made[barrier] = {
         current.block, (uint32_t)(w->block * w->threads) + w->thread + 1,
         time_of(w->thread), PC};
@@ -50,10 +65,7 @@ extern "C" void wbcpu_mbarrier_made(uint64_t *barrier)
 extern "C" void wbcpu_mbarrier_used(uint64_t *barrier)
 {
     if (!wbcpu_self) return;
-    auto at = made.find(barrier);
-    int rank = rank_of((uintptr_t)barrier);
-    if (rank < 0 || at == made.end() || at->second.stamp != memories[rank].stamp) return;
-    const initialisation &m = at->second;
-    if (!happens_before(wbcpu::self(), m.number, m.time, false))
-        too_early(barrier, m, PC);
+    const initialisation *m = made_in_this_block(barrier);
+    if (m && !happens_before(wbcpu::self(), m->number, m->time, false))
+        too_early(barrier, *m, PC);
 }

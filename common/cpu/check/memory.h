@@ -25,6 +25,7 @@ void mark_outside(uintptr_t address, size_t bytes);
 void mark_freed(uintptr_t address, size_t bytes);
 /* Thread-local storage of this CPU thread, which runs the blocks of a rank */
 void enter_thread_local(int rank, int size);
+uintptr_t own_storage(); /* where that of this CPU thread begins */
 void begin_shared(worker *w);
 void end_shared();
 /* The last ordinary write to a word of shared memory: its time (0: none), thread in the

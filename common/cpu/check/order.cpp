@@ -6,6 +6,7 @@
  *
  *     barrier       every thread learns the clocks of all
  *     cluster barrier   the same in all blocks of the cluster (cluster.cpp)
+ *     grid.sync()   the same in all blocks of a cooperative launch (cooperative.cpp)
  *     collective    its lanes learn each other's clocks
  *     __threadfence, then an atomic (or volatile) write
  *                   The write publishes what this thread knew at the __threadfence; a
@@ -24,7 +25,7 @@
 
 namespace wbcpu::check
 {
-static block_order *orders[max_cluster]; /* by rank */
+block_order *orders[max_cluster];
 WBCPU_THREAD_LOCAL block_order *here;
 WBCPU_THREAD_LOCAL block_clocks *clocks; /* the same */
 
@@ -158,6 +159,7 @@ bool ordered_block(
 {
     int rank = rank_in_cluster(block);
     if (rank >= 0 && time <= arrival_time(here->phase[thread], rank, before)) return true;
+    if (ordered_by_grid(block, before, time)) return true;
     return signals && learned_of(block, thread, before, time, was_read);
 }
 

@@ -35,6 +35,7 @@ void order_atomic(worker *w, const access &a); /* acquire and release */
 
 /* Has a thread of the grid (from 1) called fence_async since this time of its own? */
 bool async_visible(worker *w, uint32_t number, uint32_t time);
+void grid_barrier_entered(worker *w); /* sync.cpp: have threads of the block exited? */
 void order_launch();
 void order_block(worker *w);
 void barrier_orders(worker *w);

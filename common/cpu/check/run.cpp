@@ -101,7 +101,7 @@ void abandon(worker *w, cudaError_t error)
     leave_launch(w);
 }
 
-/* --- clusters: the blocks take turns ------------------------------------------------ */
+/* --- clusters and cooperative launches: the blocks take turns ----------------------- */
 
 void joins_cluster(int rank, int size)
 {
@@ -110,10 +110,12 @@ void joins_cluster(int rank, int size)
 void turn_ends()
 {
     if (self()) settle_equal_writes();
+    exchange_tables();
 }
 void turn_begins()
 {
     watch_this_thread();
+    exchange_tables();
 }
 void give_up(worker *w)
 {

@@ -4,6 +4,7 @@
 #include "memory.h"
 #include "usual.h"
 
+#include <stdlib.h>
 #include <vector>
 
 namespace wbcpu::check
@@ -15,8 +16,8 @@ void begin_shared(worker *w)
     block_memory &m = memories[current.rank];
     if (!m.cells) {
         size_t words = thread_local_words();
-        m.cells = new cell[words]();
-        m.copying = new uint16_t[words]();
+        m.cells = static_cast<cell *>(calloc(words, sizeof(cell)));
+        m.copying = static_cast<uint16_t *>(calloc(words, sizeof(uint16_t)));
     }
     m.stamp = current.block;
     m.block = w->block;
@@ -183,7 +184,7 @@ void shared_access(worker *w, const access &a)
         return;
     }
     uint8_t mask = mask_of(offset, a.bytes);
-    if (a.atomic) order_atomic(w, a);
+    if (a.atomic && !(a.bytes == 8 && is_mbarrier(a.address))) order_atomic(w, a);
     bool reached = own || writing_tile || reaches(w, a, rank);
     bool pending = copies_pending && check_pending(w, a);
     cell_access now = now_of(w, a, mask);

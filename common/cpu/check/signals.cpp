@@ -1,6 +1,8 @@
 /* signals.cpp - __threadfence and atomic operations: what a write publishes, and what the
  * threads that read it atomically learn. Barriers in shared memory are such words, too.
  */
+#include "../async.h"
+#include "../include/wbcpu/mbarrier.h"
 #include "cluster.h"
 #include "hooks.h"
 #include "lessons.h"
@@ -26,6 +28,7 @@ struct signal_word {
     std::map<uint64_t, times_ptr> of_block; /* what an atomic read of it teaches */
     uint64_t block;                         /* that wrote last */
     edition last;
+    uint64_t phase = 0; /* of a barrier: 1 + its number; 0: none */
 };
 bool signals;
 static uint32_t learned; /* how often something was learned */
@@ -38,8 +41,12 @@ void forget_signals()
 }
 void forget_signals_of_block()
 {
-    for (auto i = published.begin(); i != published.end();)
-        i = rank_of(i->first) == current.rank ? published.erase(i) : std::next(i);
+    const uintptr_t named = (uintptr_t)self()->async; /* barriers */
+    for (auto i = published.begin(); i != published.end();) {
+        bool own = rank_of(i->first) == current.rank ||
+                   (named && i->first - named < sizeof(async_block));
+        i = own ? published.erase(i) : std::next(i);
+    }
 }
 
 /* --- an atomic operation ------------------------------------------------------------ */
@@ -123,14 +130,8 @@ static void publish(worker *w, signal_word *word)
     own = own_times(w, own.get());
 }
 
-void order_atomic(worker *w, const access &a)
+static void publish_news(worker *w, signal_word &word)
 {
-    if (a.polled && a.write) signals = true;
-    if (!signals) return;
-    signal_word &word = published[a.address];
-    for (auto &of_block : word.of_block)
-        learn(w, of_block.first, of_block.second);
-    if (!a.write) return;
     edition now = {w->thread, here->fence[w->thread], here->syncs, learned};
     if (!word.of_block.empty() && word.block == w->block && now == word.last) return;
     word.last = now;
@@ -138,14 +139,60 @@ void order_atomic(worker *w, const access &a)
     publish(w, &word);
 }
 
-void arrives(worker *w, const void *barrier)
+void order_atomic(worker *w, const access &a)
+{
+    if (a.polled && a.write) signals = true;
+    if (!signals) return;
+    signal_word &word = published[a.address];
+    for (auto &of_block : word.of_block)
+        learn(w, of_block.first, of_block.second);
+    if (a.write) publish_news(w, word);
+}
+
+/* --- barriers ----------------------------------------------------------------------- */
+
+/* A wait teaches what was known at the arrivals of its phase, and of those before, not of
+ * later ones. Two phases are kept. */
+static uintptr_t word_of(const void *barrier, uint64_t phase)
+{
+    return (uintptr_t)barrier + 4 * (phase & 1);
+}
+static void arrives_fenced(worker *w, const void *barrier, uint64_t phase)
+{
+    signal_word &word = published[word_of(barrier, phase)];
+    if (word.phase != phase + 1) {
+        word = {};
+        auto before = published.find(word_of(barrier, phase + 1));
+        if (before != published.end()) word.of_block = before->second.of_block;
+        word.phase = phase + 1;
+        word.block = ~0ull;
+    }
+    publish_news(w, word);
+}
+void arrives(worker *w, const void *barrier, uint64_t phase)
 {
     fenced(w);
-    order_atomic(w, {(uintptr_t)barrier, 8, true, true, false, nullptr});
+    arrives_fenced(w, barrier, phase);
 }
-void waited(worker *w, const void *barrier)
+void waited(worker *w, const void *barrier, uint64_t phase)
 {
-    order_atomic(w, {(uintptr_t)barrier, 8, false, true, false, nullptr});
+    auto word = published.find(word_of(barrier, phase));
+    if (word == published.end()) return; /* a phase before the first */
+    for (auto &of_block : word->second.of_block)
+        learn(w, of_block.first, of_block.second);
+}
+extern "C" void wbcpu_mbarrier_arrives(uint64_t *barrier)
+{
+    if (wbcpu_self) arrives_fenced(self(), barrier, wbcpu_mbarrier_phase(*barrier));
+}
+extern "C" void wbcpu_mbarrier_waited(uint64_t *barrier, uint64_t phase)
+{
+    if (wbcpu_self) waited(self(), barrier, phase);
+}
+void forget_barrier(const void *barrier)
+{
+    published.erase(word_of(barrier, 0));
+    published.erase(word_of(barrier, 1));
 }
 
 /* --- what was learned --------------------------------------------------------------- */

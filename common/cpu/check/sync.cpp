@@ -26,7 +26,8 @@ static const void *caller(void *stack)
 
 static WBCPU_THREAD_LOCAL const void *waits_at[max_threads];
 static WBCPU_THREAD_LOCAL bool
-    reduced[max_threads]; /* in __syncthreads_count, _or, _and */
+    reduced[max_threads], /* in __syncthreads_count, _or, _and */
+    at_grid[max_threads]; /* in grid.sync() */
 
 /* --- barriers ----------------------------------------------------------------------- */
 
@@ -34,14 +35,25 @@ void at_reduced_barrier(worker *w, const void *pc)
 {
     waits_at[w->thread] = pc;
     reduced[w->thread] = true;
+    at_grid[w->thread] = false;
+}
+void at_grid_barrier(worker *w, const void *pc)
+{
+    at_reduced_barrier(w, pc);
+    at_grid[w->thread] = true;
 }
 void at_barrier(worker *w, void *stack)
 {
     settle_equal_writes();
-    if (reduced[w->thread])
-        reduced[w->thread] = false;
-    else
+    if (!reduced[w->thread]) {
         waits_at[w->thread] = caller(stack);
+        at_grid[w->thread] = false;
+    }
+    reduced[w->thread] = false;
+}
+static const char *barrier_name(unsigned thread)
+{
+    return at_grid[thread] ? "grid.sync()" : "__syncthreads";
 }
 
 static bool same_line(const place *a, const place *b)
@@ -58,12 +70,14 @@ static void diverged(worker *w, unsigned first, unsigned other)
         f->other_block = blockIdx;
         f->other_thread = index_in_block(other);
         f->other_access = "waits";
+        bool same = at_grid[first] == at_grid[other];
         f->message = format(
-            "waits at this __syncthreads while %s waits at the one at %s",
-            thread_text(blockIdx, f->other_thread).c_str(), text_of(there).c_str());
-        f->fix =
-            "all threads of a block must reach the same __syncthreads: move it out of "
-            "the branch";
+            "waits at this %s while %s waits at the %s at %s", barrier_name(first),
+            thread_text(blockIdx, f->other_thread).c_str(),
+            same ? "one" : barrier_name(other), text_of(there).c_str());
+        f->fix = format(
+            "all threads of a block must reach the same %s: move it out of the branch",
+            barrier_name(at_grid[other] ? other : first));
         publish(f);
     }
     (void)w;
@@ -83,6 +97,25 @@ void barrier_released(worker *w)
     count_converged(w);
     if (first >= 0) count_barrier(waits_at[first]);
     barrier_orders(w);
+}
+
+/* The block arrives at grid.sync() for its threads that have not exited. */
+void grid_barrier_entered(worker *w)
+{
+    int first = -1, gone = -1;
+    for (unsigned t = w->threads; t--;)
+        (w->warp_table[t / 32].alive >> t % 32 & 1 ? first : gone) = (int)t;
+    if (gone < 0) return;
+    finding *f = find("barrier-divergence", place_of(waits_at[first]));
+    if (!f) return;
+    f->thread = index_in_block((unsigned)first);
+    f->message = format(
+        "waits at this grid.sync(), and %s has exited the kernel",
+        thread_text(blockIdx, index_in_block((unsigned)gone)).c_str());
+    f->fix =
+        "let all threads of the grid reach it: a thread without an element skips the "
+        "work, but does not return before";
+    publish(f);
 }
 
 /* --- warp collectives --------------------------------------------------------------- */
@@ -288,6 +321,8 @@ static const char *fix_of_deadlock(const std::string &waits)
     if (waits.find("cluster_wait") == 0)
         return "let all threads of all blocks of the cluster call cluster_sync() equally "
                "often";
+    if (waits.find("grid.sync") == 0)
+        return "let all threads of all blocks call grid.sync() equally often";
     return "let all threads named in a mask, and all threads of the block, reach the same "
            "call";
 }

@@ -133,8 +133,12 @@ void each_device_variable(void (*use)(const variable &))
 
 void enter_thread_local(int rank, int size)
 {
-    storage.start[rank] = (uintptr_t)wbcpu_dynamic_shared - dynamic_offset;
+    storage.start[rank] = own_storage();
     storage.ranks = size;
+}
+uintptr_t own_storage()
+{
+    return (uintptr_t)wbcpu_dynamic_shared - dynamic_offset;
 }
 size_t thread_local_words()
 {

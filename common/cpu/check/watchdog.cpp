@@ -8,6 +8,8 @@
 #include "watchdog.h"
 #include "check.h"
 
+#include <algorithm>
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -31,6 +33,14 @@ static const void *interrupted(void *context)
 #endif
 }
 
+/* The blocks of a cooperative launch share its time. */
+static int allowed_now(const worker *w)
+{
+    constexpr unsigned long long most = 8;
+    if (!w->job->launch.cooperative) return allowed;
+    return allowed * (int)std::min(w->job->blocks, most);
+}
+
 static void on_tick(int, siginfo_t *, void *context)
 {
     worker *w = self();
@@ -44,7 +54,7 @@ static void on_tick(int, siginfo_t *, void *context)
         block_expired = false;
         return;
     }
-    if (++ticks < allowed) return;
+    if (++ticks < allowed_now(w)) return;
     if (block_expired) report_endless(w, interrupted(context)); /* no access since */
     block_expired = true;
 }
@@ -69,13 +79,14 @@ void report_endless(worker *w, const void *pc)
     ticks = 0;
     if (finding *f = find("infinite-loop", place_of(pc))) {
         f->message = format(
-            "is still here after %d s of CPU time in one block: does the loop end?",
-            allowed);
+            "is still here after %d s of CPU time in one %s: does the loop end?",
+            allowed_now(w), w->job->launch.cooperative ? "cooperative launch" : "block");
         f->detail = waiting_threads(w);
         f->fix =
             "look at the condition of the loop; if it waits for another thread, that "
-            "thread must be able to run: blocks start in order, and a later one may "
-            "not have started yet";
+            "thread must be able to run";
+        if (!w->job->launch.cooperative)
+            f->fix += ": blocks start in order, and a later one may not have started yet";
         publish(f);
     }
     abandon(w, cudaErrorLaunchTimeout);

@@ -177,7 +177,7 @@ struct grid_group {
     }
     static bool is_valid()
     {
-        return true;
+        return wbcpu_grid_is_valid();
     }
     static unsigned long long block_rank()
     {

@@ -316,3 +316,33 @@ CASE(no_wait_read)
     no_wait_read<<<1, T>>>(map_of(zeros<wb_bf16>(ROWS * COLS)));
     return 0;
 }
+
+// One of two warps waits for the first phase twice: it may read its second value before
+// the producer writes it. Its second arrival at `empty` belongs to a later phase than the
+// one for which the producer waits, so it orders nothing.
+__global__ void first_phase_twice(float *y)
+{
+    __shared__ uint64_t full, empty;
+    __shared__ float s[32];
+    int t = threadIdx.x, warp = t / 32;
+    if (t == 0) {
+        mbarrier_init(&full, 32), mbarrier_init(&empty, 64);
+        mbarrier_fence_init();
+    }
+    __syncthreads();
+    for (int round = 0; round < 2; round++)
+        if (warp == 0) {
+            mbarrier_wait(&empty, (round & 1) ^ 1);
+            s[t] = (float)round;  // BUG first_phase_twice race-shared
+            mbarrier_arrive(&full);
+        } else {
+            mbarrier_wait(&full, warp == 1 ? 0 : round);
+            y[round * 64 + t - 32] = s[t % 32];  // BUG first_phase_twice race-shared
+            mbarrier_arrive(&empty);
+        }
+}
+CASE(first_phase_twice)
+{
+    first_phase_twice<<<1, 96>>>(zeros<float>(128));
+    return 0;
+}

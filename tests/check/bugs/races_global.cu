@@ -1,5 +1,7 @@
 // races_global.cu - races in device memory: of two threads of a block, of two blocks; and
 // writes of equal values to one place.
+#include <cuda/atomic>
+
 #include "../cases.h"
 
 // --- within a block --------------------------------------------------------------------
@@ -119,6 +121,25 @@ CASE(no_threadfence)
 {
     float *out = zeros<float>(1), *partial = zeros<float>(8);
     no_threadfence<<<8, 32>>>(out, partial, zeros<unsigned>(1));
+    return 0;
+}
+
+// A relaxed store of the flag says nothing about the value.
+__global__ void relaxed_flag(float *y, float *value, int *flag)
+{
+    cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+    if (threadIdx.x != 0) return;
+    if (blockIdx.x == 0) {
+        *value = 1;  // BUG relaxed_flag race-blocks
+        ready.store(1, cuda::memory_order_relaxed);
+    } else {
+        while (!ready.load(cuda::memory_order_acquire)) {}
+        *y = *value;  // BUG relaxed_flag race-blocks
+    }
+}
+CASE(relaxed_flag)
+{
+    relaxed_flag<<<2, 32>>>(zeros<float>(1), zeros<float>(1), zeros<int>(1));
     return 0;
 }
 

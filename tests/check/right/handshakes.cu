@@ -1,6 +1,8 @@
 // handshakes.cu - correct: blocks and warps that synchronize through atomics,
 // __threadfence and volatile flags. A tool that knows only barriers reports races here;
 // they are false.
+#include <cuda/atomic>
+
 #include "../cases.h"
 
 // The last block to finish adds the sums of all blocks.
@@ -371,4 +373,53 @@ CASE(halves_by_cas)
     unsigned *word = zeros<unsigned>(1);
     halves_by_cas<<<3, 64>>>(word);
     return differs(word, 1, [](int) { return 96u * 0x10001u; });
+}
+
+// Release and acquire instead of __threadfence: they cover what the warp did before its
+// __syncwarp().
+__global__ void released(int *y, int *data, int *flag)
+{
+    cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+    int t = threadIdx.x;
+    if (blockIdx.x == 0) {
+        data[t] = t;
+        __syncwarp();
+        if (t == 0) ready.store(1, cuda::memory_order_release);
+    } else {
+        if (t == 0)
+            while (!ready.load(cuda::memory_order_acquire)) {}
+        __syncwarp();
+        y[t] = data[31 - t];
+    }
+}
+CASE(released)
+{
+    int *y = zeros<int>(32);
+    released<<<2, 32>>>(y, unwritten<int>(32), zeros<int>(1));
+    return differs(y, 32, [](int i) { return 31 - i; });
+}
+
+// The last block again: the counter is updated with acquire and release.
+__global__ void last_block_acq_rel(float *y, float *partial, unsigned *count)
+{
+    __shared__ bool last;
+    int t = threadIdx.x, threads = blockDim.x;
+    partial[blockIdx.x * threads + t] = 1;
+    __syncthreads();
+    if (t == 0) {
+        cuda::atomic_ref<unsigned, cuda::thread_scope_device> finished(*count);
+        last = finished.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last) return;
+    float sum = 0;
+    for (unsigned b = 0; b < gridDim.x; b++)
+        sum += partial[b * threads + t];
+    y[t] = sum;
+}
+CASE(last_block_acq_rel)
+{
+    float *y = zeros<float>(64);
+    last_block_acq_rel<<<4, 64>>>(y, unwritten<float>(4 * 64), zeros<unsigned>(1));
+    return differs(y, 64, [](int) { return 4; });
 }

@@ -34,12 +34,16 @@ void wbcpu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros
 void wbcpu_copy_commit(void);
 void wbcpu_copy_wait(unsigned newest);
 /* Barriers in shared memory (mbarrier.h): the running thread initialises one; is about to
- * arrive or to wait; its copies so far arrive in this phase; its wait has found that the
- * phases before this one have ended. */
+ * arrive or to wait; arrives now; has waited for this phase; its copies so far
+ * arrive in this phase; its wait has found that the phases before this one have ended. */
 void wbcpu_mbarrier_made(uint64_t *barrier);
 void wbcpu_mbarrier_used(uint64_t *barrier);
+void wbcpu_mbarrier_arrives(uint64_t *barrier);
+void wbcpu_mbarrier_waited(uint64_t *barrier, uint64_t phase);
 void wbcpu_copy_arrives(uint64_t *barrier, uint64_t phase);
 void wbcpu_copy_ended(uint64_t *barrier, uint64_t phase);
+/* What the running thread writes atomically next releases all that it did before. */
+void wbcpu_releases(void);
 /* Before wgmma_wait: the running warp's wgmma read their tiles. */
 void wbcpu_wgmma_reads(int newest);
 }
@@ -64,8 +68,11 @@ WBCPU_INLINE void wbcpu_copy_commit() {}
 WBCPU_INLINE void wbcpu_copy_wait(unsigned) {}
 WBCPU_INLINE void wbcpu_mbarrier_made(uint64_t *) {}
 WBCPU_INLINE void wbcpu_mbarrier_used(uint64_t *) {}
+WBCPU_INLINE void wbcpu_mbarrier_arrives(uint64_t *) {}
+WBCPU_INLINE void wbcpu_mbarrier_waited(uint64_t *, uint64_t) {}
 WBCPU_INLINE void wbcpu_copy_arrives(uint64_t *, uint64_t) {}
 WBCPU_INLINE void wbcpu_copy_ended(uint64_t *, uint64_t) {}
+WBCPU_INLINE void wbcpu_releases() {}
 WBCPU_INLINE void wbcpu_wgmma_reads(int) {}
 #endif
 

@@ -96,6 +96,7 @@ uint64_t wbcpu_barrier(void); /* __syncthreads */
 uint64_t wbcpu_barrier_reduce(int op, int predicate);
 void wbcpu_yield(void); /* runs another thread of the block */
 void wbcpu_grid_sync(void);
+bool wbcpu_grid_is_valid(void); /* a cooperative launch */
 /* With WB_LOCKSTEP=1, waits for the other active lanes of the warp. */
 void wbcpu_lockstep(void);
 void wbcpu_trap(void); /* ends the launch */

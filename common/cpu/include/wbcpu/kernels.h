@@ -13,6 +13,7 @@ struct wbcpu_kernel_call {
     void **arguments;
     size_t shared_bytes;
     cudaStream_t stream;
+    bool cooperative;
 };
 typedef void (*wbcpu_kernel_launcher)(void (*kernel)(), const wbcpu_kernel_call *call);
 
@@ -51,21 +52,25 @@ static inline const void *kernel_address(const void *address)
 }
 }  // namespace wbcpu
 
-/* All three begin alike; blocks of every launch can wait for one another (grid.cpp). */
+/* Blocks of every launch can wait for one another (grid.cpp), in check mode only those of
+ * a cooperative one. file, line: of the call */
 template <class K>
 static inline cudaError_t cudaLaunchKernel(
     K kernel, dim3 grid, dim3 block, void **arguments, size_t bytes = 0,
-    cudaStream_t stream = 0)
+    cudaStream_t stream = 0, const char *file = __builtin_FILE(),
+    int line = __builtin_LINE())
 {
-    wbcpu_kernel_call c = {__FILE__, __LINE__, grid, block, arguments, bytes, stream};
+    wbcpu_kernel_call c = {file, line, grid, block, arguments, bytes, stream, false};
     return wbcpu_launch_known(wbcpu::kernel_address(kernel), &c);
 }
 template <class K>
 static inline cudaError_t cudaLaunchCooperativeKernel(
     K kernel, dim3 grid, dim3 block, void **arguments, size_t bytes = 0,
-    cudaStream_t stream = 0)
+    cudaStream_t stream = 0, const char *file = __builtin_FILE(),
+    int line = __builtin_LINE())
 {
-    return cudaLaunchKernel(kernel, grid, block, arguments, bytes, stream);
+    wbcpu_kernel_call c = {file, line, grid, block, arguments, bytes, stream, true};
+    return wbcpu_launch_known(wbcpu::kernel_address(kernel), &c);
 }
 
 struct cudaLaunchAttribute_st {
@@ -91,17 +96,33 @@ struct cudaLaunchConfig_t {
     cudaLaunchAttribute *attrs;
     unsigned numAttrs;
 };
+struct wbcpu_launch_config { /* and where the call is that passes it */
+    const cudaLaunchConfig_t *config;
+    const char *file;
+    int line;
+    wbcpu_launch_config(
+        const cudaLaunchConfig_t *c, const char *f = __builtin_FILE(),
+        int l = __builtin_LINE())
+        : config(c), file(f), line(l)
+    {
+    }
+};
 template <class... P, class... A>
 static inline cudaError_t
-cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...), A... arguments)
+cudaLaunchKernelEx(wbcpu_launch_config call, void (*kernel)(P...), A... arguments)
 {
+    const cudaLaunchConfig_t *c = call.config;
     unsigned cluster = 1;
+    bool cooperative = false;
     for (unsigned i = 0; i < c->numAttrs; i++)
         if (c->attrs[i].id == cudaLaunchAttributeClusterDimension)
             cluster = c->attrs[i].val.clusterDim.x;
-    wbcpu_name_next_launch(reinterpret_cast<const void *>(kernel), (int)cluster);
+        else if (c->attrs[i].id == cudaLaunchAttributeCooperative)
+            cooperative = c->attrs[i].val.cooperative;
+    wbcpu_name_next_launch(
+        reinterpret_cast<const void *>(kernel), (int)cluster, cooperative);
     wbcpu::launch(
-        __FILE__, __LINE__, "started by cudaLaunchKernelEx",
+        call.file, call.line, "started by cudaLaunchKernelEx",
         wbcpu::config(c->gridDim, c->blockDim, c->dynamicSmemBytes, c->stream),
         [=](auto &...a) { kernel(a...); })(std::decay_t<P>(arguments)...);
     return cudaPeekAtLastError();

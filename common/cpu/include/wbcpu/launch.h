@@ -32,6 +32,7 @@ struct wbcpu_launch {
     bool overlaps;   /* in check mode: launched by launch_pdl */
     bool in_lab;     /* there only the host may launch kernels */
     uint8_t cluster; /* blocks of a cluster */
+    bool cooperative;
 };
 namespace wbcpu
 {
@@ -86,7 +87,8 @@ template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
 
 /* launch_pdl and launch_cluster say what they launch next: a kernel, in clusters of so many
  * blocks. */
-extern "C" void wbcpu_name_next_launch(const void *kernel, int cluster);
+extern "C" void
+wbcpu_name_next_launch(const void *kernel, int cluster, bool cooperative = false);
 
 /* Programmatic dependent launch, which only check mode looks at. */
 #ifdef WBCPU_CHECKED

@@ -45,6 +45,7 @@ wbcpu_mbarrier_arrive(uint64_t *b, uint32_t count, bool drop, int32_t bytes = 0)
 {
     wbcpu_mbarrier_used(b);
     __threadfence_block();
+    wbcpu_mbarrier_arrives(b);
     return wbcpu::atomic_update<uint64_t>(b, [=](uint64_t word) -> uint64_t {
         uint64_t missing = word & WBCPU_MBARRIER_MAX;
         uint64_t expected = (word >> 20 & WBCPU_MBARRIER_MAX) - (drop ? count : 0);
@@ -66,6 +67,7 @@ WBCPU_INLINE bool wbcpu_mbarrier_ended(uint64_t *b, bool parity)
         wbcpu_yield();
         return false;
     }
+    wbcpu_mbarrier_waited(b, (phase - 1) & 7);
     wbcpu_copy_ended(b, phase);
     return true;
 }
