@@ -29,10 +29,10 @@ struct queue {
     std::vector<async_copy> copies;
     std::vector<unsigned> ends;
 };
-static queue *queues[max_cluster]; /* by rank, then by thread */
+static queue *all_queues[max_cluster]; /* by rank, then by thread */
 static queue &queue_of(unsigned thread)
 {
-    queue *&all = queues[current.rank];
+    queue *&all = all_queues[current.rank];
     if (!all) all = new queue[max_threads];
     return all[thread];
 }
@@ -208,7 +208,7 @@ void drop_copies()
 {
     wgmmas_pending = 0;
     if (!copies_pending) return;
-    for (queue *all : queues)
+    for (queue *all : all_queues)
         for (int t = 0; all && t < max_threads; t++)
             all[t] = queue();
     for (int rank = 0; rank < max_cluster; rank++)
