@@ -1,8 +1,12 @@
 # cpu.mk - the CPU back end: its library, its GEMM, its tests under sanitizers and
 # valgrind.
 #   OPENBLAS=path of libopenblas, or empty for the built-in GEMM; WB_BLAS chooses at run time.
+#
+# A file of common/cpu/units includes several sources. Compiled one by one, they take twice
+# as long, because of the headers. tools/wbcc compiles the same units.
 ifeq ($(BACKEND),cpu)
-$(B)/libwbcpu.a: $(call objects,$(wildcard common/cpu/*.cpp $(if $(filter 1,$(CHECK)),common/cpu/check/*.cpp)) common/cpu/switch.S) common/cpu
+CPU_UNITS := common/cpu/units $(if $(filter 1,$(CHECK)),common/cpu/check/units)
+$(B)/libwbcpu.a: $(call objects,$(wildcard $(CPU_UNITS:%=%/*.cpp)) common/cpu/switch.S) $(CPU_UNITS)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
@@ -20,9 +24,10 @@ endif
 
 OPENBLAS ?= $(shell $(PYTHON) -c 'import scipy_openblas32 as o; \
     print(o.get_lib_dir() + "/" + o.get_library(fullname=True))' 2>/dev/null)
-$(B)/objects/common/cpu/openblas.o: FILE_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
-# Loops that -O2 does not turn into vector code
-$(call objects,$(foreach f,gemm gemm_bf16 cublas mma wgmma check/lessons check/order check/signals,common/cpu/$(f).cpp)): FILE_FLAGS = -O3
+# Loops that -O2 does not turn into vector code, and an interpreter that is as fast with -O1
+$(B)/objects/common/cpu/units/loops.o: FILE_FLAGS = -O3 -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
+$(B)/objects/common/cpu/check/units/loops.o: FILE_FLAGS = -O3
+$(B)/objects/common/cpu/units/ptx.o: FILE_FLAGS = $(if $(filter file,$(origin OPT)),-O1)
 
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \

@@ -65,7 +65,7 @@ static inline void *wbcpu_element(const matrix &x, long long index)
 template <class Work> cublasStatus_t wbcpu_run_blas(cublasHandle_t h, const Work &work)
 {
     if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
-    auto opened = [work] {
+    auto opened = [work]() __attribute__((noinline)) { // called from two places
         wbcpu::open_device_memory();
         work();
         wbcpu::close_device_memory();

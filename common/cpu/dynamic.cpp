@@ -16,8 +16,8 @@ struct children {
     node_list usual, tail;
 };
 
-static std::mutex lock;        /* guards every job's list */
-static thread_local int depth; /* of the grid that this host thread launches */
+static std::mutex children_lock; /* guards every job's list */
+static thread_local int depth;    /* of the grid that this host thread launches */
 
 int launch_depth()
 {
@@ -51,7 +51,7 @@ void refuse_child(const wbcpu_launch *l)
 
 void record_child(cudaStream_t stream, std::shared_ptr<node> work)
 {
-    std::lock_guard<std::mutex> hold(lock);
+    std::lock_guard<std::mutex> hold(children_lock);
     children *&all = self()->job->children;
     if (!all) all = new children;
     (stream == cudaStreamTailLaunch ? all->tail : all->usual).push_back(std::move(work));

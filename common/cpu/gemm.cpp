@@ -4,21 +4,20 @@
 #include "gemm.h"
 #include "gemm_blocks.h"
 
-/* The tile takes all vector registers except those for a column of A and a B element. */
-#if defined(__AVX512F__)
-constexpr int LANES = 16, TILE_COLUMNS = 12;  // 24 of 32 registers
-#elif defined(__AVX__)
-constexpr int LANES = 8, TILE_COLUMNS = 6;  // 12 of 16
-#elif defined(__aarch64__)
-constexpr int LANES = 4, TILE_COLUMNS = 12;  // 24 of 32
-#else
-constexpr int LANES = 4, TILE_COLUMNS = 6;  // 12 of 16
-#endif
-constexpr int VECTORS = 2;
-
-typedef float vec __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
-
 struct f32_kernel {
+    /* The tile takes all vector registers except those for a column of A and a B element. */
+#if defined(__AVX512F__)
+    enum { LANES = 16, TILE_COLUMNS = 12 };  // 24 of 32 registers
+#elif defined(__AVX__)
+    enum { LANES = 8, TILE_COLUMNS = 6 };  // 12 of 16
+#elif defined(__aarch64__)
+    enum { LANES = 4, TILE_COLUMNS = 12 };  // 24 of 32
+#else
+    enum { LANES = 4, TILE_COLUMNS = 6 };  // 12 of 16
+#endif
+    enum { VECTORS = 2 };
+    typedef float vec __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
+
     typedef float unit;
     typedef float element;
     enum { PER_UNIT = 1, MR = VECTORS * LANES, NR = TILE_COLUMNS };

@@ -5,12 +5,12 @@
 
 namespace wbcpu
 {
-struct condition {
+struct condition_value {
     unsigned value, first;
     bool assigned; /* `first`, before each launch */
 };
 struct conditional {
-    condition *decides;
+    condition_value *decides;
     cudaGraphConditionalNodeType type;
     std::vector<cudaGraph_t> bodies;
 
@@ -44,12 +44,12 @@ extern "C" cudaError_t wbcpu_make_condition(
     cudaGraphConditionalHandle *handle, unsigned value, bool assign_default)
 {
     if (!handle) return fail(cudaErrorInvalidValue);
-    *handle = (uintptr_t) new condition{value, value, assign_default};
+    *handle = (uintptr_t) new condition_value{value, value, assign_default};
     return cudaSuccess;
 }
 extern "C" void wbcpu_set_condition(cudaGraphConditionalHandle handle, unsigned value)
 {
-    __atomic_store_n(&((condition *)handle)->value, value, __ATOMIC_RELAXED);
+    __atomic_store_n(&((condition_value *)handle)->value, value, __ATOMIC_RELAXED);
 }
 extern "C" cudaError_t wbcpu_add_conditional(
     cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
@@ -60,7 +60,7 @@ extern "C" cudaError_t wbcpu_add_conditional(
             node, graph, after, count, cudaGraphNodeTypeConditional,
             [](cudaStream_t) { return cudaSuccess; }))
         return e;
-    conditional *c = new conditional{(condition *)params->handle, params->type, {}};
+    conditional *c = new conditional{(condition_value *)params->handle, params->type, {}};
     for (unsigned i = 0; i < params->size; i++)
         c->bodies.push_back(new CUgraph_st);
     (*node)->work.push_back(std::make_shared<wbcpu::node>(

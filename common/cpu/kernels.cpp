@@ -6,12 +6,12 @@
 
 namespace wbcpu
 {
-static std::mutex lock;
+static std::mutex launchers_lock;
 static std::unordered_map<const void *, wbcpu_kernel_launcher> launchers;
 
 extern "C" void wbcpu_know_kernel(const void *address, wbcpu_kernel_launcher launcher)
 {
-    std::lock_guard<std::mutex> hold(lock);
+    std::lock_guard<std::mutex> hold(launchers_lock);
     launchers[address] = launcher;
 }
 
@@ -20,7 +20,7 @@ wbcpu_launch_known(const void *address, const wbcpu_kernel_call *call)
 {
     wbcpu_kernel_launcher launcher;
     {
-        std::lock_guard<std::mutex> hold(lock);
+        std::lock_guard<std::mutex> hold(launchers_lock);
         auto found = launchers.find(address);
         if (found == launchers.end()) {
             note(

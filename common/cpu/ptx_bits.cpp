@@ -22,9 +22,9 @@ uint64_t ptx_convert(const ptx_instruction &i, uint64_t from)
     uint64_t result = 0;
     with_type(i.type(), [&](auto source) {
         typedef decltype(source) S;
-        with_type(to_type, [&](auto target) {
+        if constexpr (!std::is_same_v<S, __half2>) with_type(to_type, [&](auto target) {
             typedef decltype(target) T;
-            if constexpr (!std::is_same_v<S, __half2> && !std::is_same_v<T, __half2>) {
+            if constexpr (!std::is_same_v<T, __half2>) {
                 double v = std::is_same_v<S, __half> ? (double)(float)as<__half>(from)
                                                      : (double)as<S>(from);
                 if constexpr (std::is_integral_v<S> && std::is_integral_v<T>)

@@ -4,6 +4,13 @@
 . "$(dirname "$0")/../tap.sh"
 check "every include is allowed, and none is a cycle" "$PYTHON" tests/build/includes.py
 
+# The CPU back end is compiled in units that include its sources (common/cpu/units).
+in_one_unit() { # FOLDER
+    diff <(cd "$1" && ls ./*.cpp) <(cd "$1/units" && grep -hoE '\./[a-z0-9_]+\.cpp' ./*.cpp | sort)
+}
+check "each source of the CPU back end is in one unit" in_one_unit common/cpu
+check "each source of check mode is in one unit" in_one_unit common/cpu/check
+
 # The test can fail: a small tree, with one violation at a time.
 tree=$TMP/tree
 plant() { # FILE LINE...

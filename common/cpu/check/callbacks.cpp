@@ -74,7 +74,7 @@ local_of_another(unsigned bytes, bool write, const void *pc)
     publish(f);
 }
 
-enum how { PLAIN, ATOMIC, VOLATILE };
+enum how { PLAIN, BY_ATOMIC, VOLATILE };
 
 /* Most accesses are to local variables of the running thread, close to its newest frame:
  * the next stack begins with a page that no thread uses. */
@@ -222,16 +222,16 @@ struct told {
     size_t bytes;
     const void *pc;
 };
-static told last_read, last_write;
+static told told_read, told_write;
 
 void __tsan_read_range(void *p, size_t n)
 {
-    last_read = {p, n, PC};
+    told_read = {p, n, PC};
     note_pieces((uintptr_t)p, n, widest_piece(p, n), false, PC);
 }
 void __tsan_write_range(void *p, size_t n)
 {
-    last_write = {p, n, PC};
+    told_write = {p, n, PC};
     note_pieces((uintptr_t)p, n, widest_piece(p, n), true, PC);
 }
 
@@ -240,7 +240,7 @@ void __tsan_write_range(void *p, size_t n)
  * instructions after it has told of it. Or it copies the struct with instructions alone. */
 static void note_untold(const void *p, size_t n, bool write, const void *pc)
 {
-    const told *last = write ? &last_write : &last_read;
+    const told *last = write ? &told_write : &told_read;
     bool near = (uintptr_t)pc - (uintptr_t)last->pc < 128;
     if (!near || last->start != p || last->bytes != n) note_range(p, n, write, pc);
 }
@@ -267,7 +267,7 @@ void *wbcpu_checked_memset(void *to, int value, size_t n)
 void wbcpu_checked_atomic(const void *p, size_t bytes, bool floating)
 {
     if (floating && wbcpu_self) count_float_atomic();
-    on_access(p, (unsigned)bytes, true, ATOMIC, PC, (unsigned)bytes);
+    on_access(p, (unsigned)bytes, true, BY_ATOMIC, PC, (unsigned)bytes);
 }
 
 void __tsan_atomic_thread_fence(int)
@@ -287,37 +287,37 @@ void __tsan_atomic_signal_fence(int)
 #define FETCH(bits, T, name)                                                             \
     T __tsan_atomic##bits##_fetch_##name(volatile T *p, T v, int)                        \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
+        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
         return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);                            \
     }
 #define COMPARE(bits, T, strength, weak)                                                 \
     int __tsan_atomic##bits##_compare_exchange_##strength(                               \
         volatile T *p, T *expected, T v, int, int)                                       \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
+        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
         return __atomic_compare_exchange_n(                                              \
             p, expected, v, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
     }
 #define ATOMIC(bits, T)                                                                  \
     T __tsan_atomic##bits##_load(const volatile T *p, int)                               \
     {                                                                                    \
-        on_access((const void *)p, sizeof(T), false, ATOMIC, PC, sizeof(T));             \
+        on_access((const void *)p, sizeof(T), false, BY_ATOMIC, PC, sizeof(T));          \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                     \
     }                                                                                    \
     void __tsan_atomic##bits##_store(volatile T *p, T v, int)                            \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
+        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                        \
     }                                                                                    \
     T __tsan_atomic##bits##_exchange(volatile T *p, T v, int)                            \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
+        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
         return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                              \
     }                                                                                    \
     T __tsan_atomic##bits##_compare_exchange_val(                                        \
         volatile T *p, T expected, T v, int, int)                                        \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, ATOMIC, PC, sizeof v);                \
+        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
         __atomic_compare_exchange_n(                                                     \
             p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
         return expected;                                                                 \

@@ -90,15 +90,6 @@ static unsigned lanes_in_one_bank(const request &r, uint32_t lanes)
     return most;
 }
 
-/* Lane l at offset[0] + l * bytes, all 32 lanes: the usual case. */
-static bool contiguous(const request &r)
-{
-    uint64_t differ = r.lanes ^ 0xffffffff;
-    for (unsigned l = 0; l < 32; l++)
-        differ |= r.offset[l] ^ (r.offset[0] + l * r.bytes);
-    return !differ;
-}
-
 static bool read_in_pairs(const request &r, unsigned apart)
 {
     for (unsigned l = 0; l < 32; l++) {

@@ -32,6 +32,15 @@ struct request {
     request() : at(nullptr), lanes(0) {} /* the rest is set with each lane */
 };
 
+/* Lane l at offset[0] + l * bytes, all 32 lanes: the usual case. */
+inline bool contiguous(const request &r)
+{
+    uint64_t differ = r.lanes ^ 0xffffffff;
+    for (unsigned l = 0; l < 32; l++)
+        differ |= r.offset[l] ^ (r.offset[0] + l * r.bytes);
+    return !differ;
+}
+
 /* passes: sectors of 32 bytes, or wavefronts of shared memory. bytes: a byte that several
  * lanes of a request touch counts once. ideal: the fewest passes for these bytes. */
 struct passes {

@@ -149,15 +149,6 @@ static void add_bytes(touched *t, uint64_t offset, unsigned bytes)
     }
 }
 
-/* Lane l at offset[0] + l * bytes, all 32 lanes: the usual case. */
-static bool contiguous(const request &r)
-{
-    uint64_t differ = r.lanes ^ 0xffffffff;
-    for (unsigned l = 0; l < 32; l++)
-        differ |= r.offset[l] ^ (r.offset[0] + l * r.bytes);
-    return !differ;
-}
-
 passes count_sectors(kernel_tally *k, site_tally *s, const request &r, access_kind kind)
 {
     touched t;

@@ -1,0 +1,12 @@
+/* accesses.cpp - loads and stores of kernels, synchronization. */
+#include "../async.cpp"
+#include "../callbacks.cpp"
+#include "../cluster.cpp"
+#include "../cooperative.cpp"
+#include "../device.cpp"
+#include "../hopper.cpp"
+#include "../instrumented.cpp"
+#include "../mbarrier.cpp"
+#include "../race.cpp"
+#include "../shared.cpp"
+#include "../sync.cpp"

@@ -1,0 +1,6 @@
+/* program.cpp - the program, its lines and variables, and the report. */
+#include "../findings.cpp"
+#include "../run.cpp"
+#include "../site.cpp"
+#include "../variables.cpp"
+#include "../watchdog.cpp"

@@ -1,0 +1,6 @@
+/* blas.cpp - cuBLAS and cuBLASLt, except GEMM. */
+#include "../blas_matrices.cpp"
+#include "../blas_mixed.cpp"
+#include "../blas_vectors.cpp"
+#include "../cublas_status.cpp"
+#include "../cublaslt.cpp"

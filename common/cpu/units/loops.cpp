@@ -1,0 +1,7 @@
+/* loops.cpp - loops that -O2 does not turn into vector code; compiled with -O3. */
+#include "../cublas.cpp"
+#include "../gemm.cpp"
+#include "../gemm_bf16.cpp"
+#include "../mma.cpp"
+#include "../openblas.cpp"
+#include "../wgmma.cpp"

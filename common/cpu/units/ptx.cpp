@@ -1,0 +1,6 @@
+/* ptx.cpp - inline PTX. */
+#include "../ptx.cpp"
+#include "../ptx_bits.cpp"
+#include "../ptx_memory.cpp"
+#include "../ptx_parse.cpp"
+#include "../ptx_warp.cpp"

@@ -1,0 +1,10 @@
+/* runtime.cpp - the runtime API: memory, streams, graphs, errors. */
+#include "../copy.cpp"
+#include "../device.cpp"
+#include "../error.cpp"
+#include "../graph.cpp"
+#include "../graph_conditions.cpp"
+#include "../graph_nodes.cpp"
+#include "../memory.cpp"
+#include "../sobol.cpp"
+#include "../stream.cpp"
