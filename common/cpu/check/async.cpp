@@ -29,10 +29,10 @@ struct copy_queue {
     std::vector<async_copy> copies;
     std::vector<unsigned> ends;
 };
-static copy_queue *all_queues[max_cluster]; /* by rank, then by thread */
+copy_queue *copies_of[max_cluster]; /* by rank, then by thread */
 static copy_queue &queue_of(unsigned thread)
 {
-    copy_queue *&all = all_queues[current.rank];
+    copy_queue *&all = copies_of[current.rank];
     if (!all) all = new copy_queue[max_threads];
     return all[thread];
 }
@@ -213,7 +213,7 @@ void drop_copies()
 {
     wgmmas_pending = 0;
     if (!copies_pending) return;
-    for (copy_queue *all : all_queues)
+    for (copy_queue *all : copies_of)
         for (int t = 0; all && t < max_threads; t++)
             all[t] = copy_queue();
     for (int rank = 0; rank < max_cluster; rank++)
