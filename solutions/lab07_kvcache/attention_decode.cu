@@ -29,7 +29,7 @@
 //> }
 //>
 //> /* Step 1: k and v go to their slot. This kernel is launched last: when it starts, the
-//>  * others have read what is there. A block per sequence. */
+//>  * others have read the slot. A block per sequence. */
 //> template <typename E> static __global__ void store_kernel(token<E> a)
 //> {
 //>     int b = blockIdx.x, p = a.pos[b];
