@@ -290,11 +290,13 @@ def attention_decode_mistakes(
             "mod S"
         ), stored(*ring, kt[:, None], v[:, None], B, places)
     yield "no_scale", "the scores are not scaled", told(scale=1.0)
+    yield "no_scores", "all keys have the same weight: are their scores 0?", told(scale=0)
     if scale:
         yield "own_not_scaled", "the token's own score is not scaled", told(k=kt / scale)
     yield "own_scale", "1/sqrt(D) is used in place of scale", told(scale=D**-0.5)
     yield "scale_sign", "the sign of scale is lost", told(scale=abs(scale))
     if cis is not None:
+        yield "not_rotated", "neither q nor k is rotated", told(q=q, k=k) | keys(k)
         yield "q_not_rotated", "q is not rotated", told(q=q)
         yield "k_not_rotated", "k is not rotated", told(k=k) | keys(k)
         for cause, words, angles, at in (

@@ -76,10 +76,12 @@ def cross_entropy_data(
     nan=1,
     inplace=0,
     low=0.0,
+    zero=0,
 ):
     """ignored=n: every n-th target is `ignore`. gscale=null: NULL. nan=1: the padding
     columns are NaN or large, nan=0: they are like the others. grad=0: dlogits is NULL. low: is
-    subtracted from the logit of every second target, so that exp underflows there."""
+    subtracted from the logit of every second target, so that exp underflows there.
+    zero=1: the logit of every target is 0."""
     ld = ld or V
     logits = scores(call, R, ld, sd, shift, ramp)
     if nan:
@@ -87,6 +89,8 @@ def cross_entropy_data(
     target = call.rng.integers(0, V, R)
     target[:1] = V - 1
     logits[np.arange(0, R, 2), target[::2]] -= low
+    if zero:
+        logits[np.arange(R), target] = 0
     if ignored:
         target[1::ignored] = ignore
     call.out("loss", (R,), "f32", owner="row")

@@ -12,11 +12,18 @@
 
 /* --- kernel ------------------------------------------------------------------------- */
 
-// BEGIN SOLUTION 04.5 (about 140 lines)
-//> /* TODO(04.5): loss[r] = log sum_j exp(z[r,j]) - z[r,t]. One pass gives both numbers if
-//>  * you keep a running maximum. About 25 lines.
-//>  * TODO(04.6): the gradient, from the same maximum and sum, in the same call. dlogits may
-//>  * be logits: z[r,t] is gone once a thread has written there. About 15 lines. */
+// BEGIN SOLUTION 04.5 (about 140 lines; 12 in a first version)
+//> /* 04.5 in three steps. The cases `loss_sum`, `loss` and `loss_softcap` grade them one by
+//>  * one. */
+//>
+//> /* Step 3: z of a logit */
+//> static __device__ float capped(float logit, float softcap)
+//> {
+//>     // TODO(04.5, step 3): softcap tanh(logit / softcap), if softcap > 0. 1 line.
+//>     return logit;
+//> }
+//>
+//> /* A block per row. */
 //> template <typename E>
 //> static __global__ void cross_entropy_kernel(
 //>     float *loss, E *dlogits, const E *logits, const int *target, const float *gscale,
@@ -26,6 +33,15 @@
 //>     const E *x = logits + (size_t)row * ld;              // (V)
 //>     E *d = dlogits ? dlogits + (size_t)row * ld : NULL;  // (ld)
 //>     int t = target[row];                                 // [0, V) or ignore
+//>     float m = -FLT_MAX, sum = 0.0f, z_t = 0.0f;
+//>     // TODO(04.5, step 1): m, the maximum of z[j] = capped((float)x[j], softcap) over the V
+//>     // columns, and the sum of exp(z[j] - m), as in 04.1: in all threads. About 8 lines.
+//>     // TODO(04.5, step 2): z_t = z[t]. If t is `ignore`, there is no column t. 1 line.
+//>     // TODO(04.5, step 2): where t is `ignore`, the loss is 0. 1 line.
+//>     if (threadIdx.x == 0) loss[row] = logf(sum) + m - z_t;
+//>     // TODO(04.6): the gradient, from the same maximum and sum. dlogits may be logits: z[t]
+//>     // is gone once a thread has written there, so a barrier comes first. About 15 lines.
+//>     (void)d, (void)t;
 //> }
 struct entropy {  // what all rows share
     const int *target;
@@ -227,9 +243,10 @@ static wb_status cross_entropy(
     if (ignore >= 0 && ignore < V) return WB_BAD_SHAPE;
     if (R == 0) return WB_OK;
     if (!loss || !logits || !target) return WB_BAD_SHAPE;
-    // BEGIN SOLUTION 04.5 (about 6 lines)
+    // BEGIN SOLUTION 04.5 (about 6 lines; 3 in a first version)
     //> if (dlogits) return WB_TODO;  // TODO(04.6): delete this line
-    //> // TODO(04.5): launch cross_entropy_kernel, then return wb_launched(). About 3 lines.
+    //> // TODO(04.5, step 1): launch cross_entropy_kernel, a block per row, then return
+    //> // wb_launched(). About 3 lines.
     //> (void)gscale, (void)s;
     //> return WB_TODO;
     entropy a = {target, gscale, R, V, ld, ignore, softcap};

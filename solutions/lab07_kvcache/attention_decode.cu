@@ -12,11 +12,61 @@
 #include "cuda/vec.cuh"
 #include "decode.cuh"
 
-// BEGIN SOLUTION 07.3 (about 60 lines in a first version)
-//> /* TODO(07.3): a first version has three kernels: the scores of slots and token, into
-//>  * the workspace; softmax and the sum of values; k and v to their slot. About 45
-//>  * lines.
-//>  * TODO(07.4): query head h reads key head h / (H/K). */
+// BEGIN SOLUTION 07.3 (about 40 lines in a first version)
+//> /* 07.3 in four steps: a first version has three kernels, for the scores, the values and
+//>  * the new slot. The cases `decode_store`, `decode_mean`, `decode` and `decode_turn` grade
+//>  * the steps one by one. */
+//> constexpr int THREADS = 128;  // of a block
+//>
+//> /* Step 4: channel d of head x, rotated to position p. */
+//> template <typename E>
+//> static __device__ float rotated(const E *x, const float *cis, int p, int d, int N)
+//> {
+//>     // TODO(07.3, step 4): unless cis is NULL or d >= N: channel d belongs to the pair
+//>     // (x[i], x[i + N/2]), i = d % (N/2), with the angle (c, s) = cis[p * (N/2) + i]. The
+//>     // first becomes x[i] c - x[i + N/2] s, the second x[i + N/2] c + x[i] s. 5 lines.
+//>     return (float)x[d];
+//> }
+//>
+//> /* Step 1: k and v go to their slot. This kernel is launched last: when it starts, the
+//>  * others have read the slot. A block per sequence. */
+//> template <typename E> static __global__ void store_kernel(token<E> a)
+//> {
+//>     int b = blockIdx.x, p = a.pos[b];
+//>     // TODO(07.3, step 1): the K*D elements of k, rotated, and of v go to slot p mod S of
+//>     // the sequence. A thread takes the elements threadIdx.x, threadIdx.x + THREADS, ...
+//>     // Rows of k and v start ldkv elements apart. About 6 lines.
+//> }
+//>
+//> /* Step 2: a block per query head (b,h), whose scores are s[0], s[1], ... of the slots and
+//>  * s[S] of the token itself. Until step 3 all of them are 0, so out is a mean. */
+//> template <typename E> static __global__ void value_kernel(token<E> a, const float *score)
+//> {
+//>     int h = blockIdx.x % a.H, b = blockIdx.x / a.H, g = h;  // TODO(07.4): h / (H/K)
+//>     const float *s = score + (size_t)blockIdx.x * (a.S + 1);
+//>     // TODO(07.3, step 2): the first min(pos, S) slots hold a position. The maximum of
+//>     // their scores and s[S]; then the sum of exp(s - max), in every thread. 7 lines.
+//>     for (int d = threadIdx.x; d < a.D; d += THREADS) {
+//>         // TODO(07.3, step 2): out[b,h,d], the sum of exp(s - max) times the value,
+//>         // vcache[b,j,g,d] for slot j and v[b,g,d] for s[S], divided by the sum above.
+//>         // About 4 lines.
+//>     }
+//> }
+//>
+//> /* Step 3: a thread for each score of query head `row`, which is (b,h): of slot j, or of
+//>  * the token itself if j = S. */
+//> template <typename E> static __global__ void score_kernel(token<E> a, float *score)
+//> {
+//>     int blocks = a.S / THREADS + 1, row = blockIdx.x / blocks;  // row: [0, B*H)
+//>     int j = blockIdx.x % blocks * THREADS + threadIdx.x;
+//>     int h = row % a.H, b = row / a.H, p = a.pos[b], g = h;  // TODO(07.4): h / (H/K)
+//>     if (j > a.S || (j < a.S && j >= p)) return;  // no slot, or it holds no position
+//>     float sum = 0.0f;
+//>     // TODO(07.3, step 3): the dot product of query head q[b,h], rotated, and the key:
+//>     // kcache[b,j,g], or for j = S k[b,g], rotated, then rounded to E, because the ring
+//>     // will hold it so. About 8 lines.
+//>     score[(size_t)row * (a.S + 1) + j] = a.scale * sum;
+//> }
 #include "decode_plain.cuh"
 #include "decode_short.cuh"
 #include "decode_tensor.cuh"
@@ -215,8 +265,8 @@ static void launch_parts(
 static size_t decode_workspace(int B, int S, int H, int K, int D)
 {
     if (B < 1 || S < 1 || H < 1 || K < 1 || D < 1) return 0;
-    // BEGIN SOLUTION 07.3 (about 6 lines)
-    //> return 0;  // TODO(07.3): what the kernels pass to each other, in bytes
+    // BEGIN SOLUTION 07.3 (about 6 lines; 1 in a first version)
+    //> return 0;  // TODO(07.3, step 2): B*H*(S+1) scores, in bytes. 1 line.
     /* B * H * parts, for every plan. FILL_BLOCKS / rows falls as rows grow; this upper
      * bound never falls. */
     size_t heads = (size_t)B * H, least = heads * ((S - 1) / MAX_SLOTS + 1);
@@ -245,9 +295,13 @@ static wb_status decode(
     if (workspace_bytes < decode_workspace(B, S, H, K, D)) return WB_NO_SPACE;
     token<E> a = {out, kcache, vcache, q, k, v,   cis,  pos,  B,
                   S,   H,      K,      D, N, ldq, ldkv, scale};
-    // BEGIN SOLUTION 07.3 (about 12 lines)
-    //> (void)a, (void)workspace, (void)stream;
-    //> return WB_TODO;  // TODO(07.3): the launches. About 8 lines.
+    // BEGIN SOLUTION 07.3 (about 12 lines; 4 in a first version)
+    //> float *score = (float *)workspace;
+    //> unsigned blocks = (unsigned)B * H * (S / THREADS + 1);  // of score_kernel
+    //> (void)a, (void)score, (void)blocks, (void)stream;
+    //> // TODO(07.3, step 2): launch score_kernel, then value_kernel. 2 lines.
+    //> // TODO(07.3, step 1): launch store_kernel, then return wb_launched(). 2 lines.
+    //> return WB_TODO;
     if (short_fits<E>(B, S, H, K, D)) {
         launch_pdl(
             short_kernel<E>, B * K, SHORT_THREADS, 0, stream, a, short_lanes<E>(D));
