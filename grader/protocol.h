@@ -161,7 +161,7 @@ struct wire_call {
 
 /* The result of a dry case that the device has too little memory for. */
 #define DRY_SKIPPED UINT32_MAX
-/* On a GPU the harness cannot count launches. */
+/* Launches are counted only on the CPU back end, and not in a captured call. */
 #define NOT_COUNTED UINT64_MAX
 /* A dry case's buffers are at least so far apart, in bytes. */
 #define DRY_REACH ((int64_t)32 << 30)
@@ -174,7 +174,7 @@ struct wire_result {
     int32_t status;     /* a wb_status, or whatever else was returned */
     int32_t cuda_error; /* after synchronising the device; 0: none */
     uint32_t captured;  /* CALL_CAPTURED: nodes of the graph; otherwise 0 */
-    uint64_t launches;  /* kernels and copies on the device, or NOT_COUNTED */
+    uint64_t launches;  /* kernels, copies within device memory, or NOT_COUNTED */
     char cuda_message[128];
     uint32_t unwritten; /* dry: 1 + index of an argument whose end is not written */
     uint32_t kept;      /* bit b: without the red zones of buffer b; bit `buffers`: of the

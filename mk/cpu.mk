@@ -39,7 +39,7 @@ $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_loops $(B)/bench
         $(B)/objects/%.o $(BACKEND_LIBS)
 	$(LINK)
 $(B)/objects/tests/cpu/backend.o $(B)/objects/tests/cpu/whole_blocks.o: private INCLUDES += -Icommon/cpu/include
-# With -O2 it compiles twice as long: every shape of wgmma.
+# It instantiates every shape of wgmma; -O2 doubles the time to compile it.
 $(B)/objects/tests/cpu/wgmma.o: private CPU_FLAGS += -O1
 
 # Programs of check mode; `make CHECK=1` builds them in build/check.

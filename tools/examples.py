@@ -73,7 +73,7 @@ def run(command, worker):
     done = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True)
     if done.returncode:
         return None, done.stderr.strip() or f"exit {done.returncode}"
-    if not done.stdout.strip():  # a command before a pipe has failed
+    if not done.stdout.strip():  # a command before a pipe has probably failed
         return None, done.stderr.strip() or "it printed nothing"
     return wrap(TIME.sub("(0.01s)", done.stdout)), None
 

@@ -113,7 +113,7 @@ if [ "$python" = .venv/bin/python ] && ! .venv/bin/python -c "$imports" 2>/dev/n
     compile=
     if .venv/bin/python -c "$base" 2>/dev/null; then
         echo "setup: adding packages to .venv, for setup-$level (${imports#"$base, "})"
-        compile=--no-compile # of thousands of modules, tests import a few
+        compile=--no-compile # the tests import only a few of the thousands of modules
     else
         echo "setup: creating .venv (numpy, safetensors, matplotlib, OpenBLAS)"
         rm -rf .venv

@@ -116,7 +116,7 @@ bool wait_for_others(worker *w, uint64_t seen); /* false: all blocks wait: a dea
 bool run_multicast(gang *g, uint64_t seen);     /* the oldest; false: none is left */
 bool awaits_multicast(worker *w);
 void let_others_run(worker *w); /* in check mode */
-/* All threads of the running block have called grid.sync() so often. */
+/* All threads of the running block have called grid.sync() `syncs` times. */
 void arrive_at_grid(worker *w, uint64_t syncs);
 void cluster_thread_exits(worker *w);
 }  // namespace wbcpu

@@ -116,9 +116,8 @@ void describe_grid_sync(const worker *w, uint64_t syncs, char *text, size_t size
     unsigned x = (unsigned)first % gridDim.x, yz = (unsigned)first / gridDim.x;
     snprintf(
         text, size,
-        "grid.sync(), which %zu of %zu blocks have reached, and block "
-        "(%u,%u,%u) has not",
-        there, of.size(), x, yz % gridDim.y, yz / gridDim.y);
+        "grid.sync(): %zu of %zu blocks have reached it; block (%u,%u,%u) has not", there,
+        of.size(), x, yz % gridDim.y, yz / gridDim.y);
 }
 
 extern "C" void wbcpu_grid_sync()

@@ -303,7 +303,8 @@ static cudaError_t refuse_together(const wbcpu_launch *l)
 {
     char what[200], fix[200];
     snprintf(
-        what, sizeof what, "%s of %u threads is too large for a cooperative launch",
+        what, sizeof what,
+        "%s with %u threads per block is too large for a cooperative launch",
         shape("grid", l->grid).c_str(), l->block.x * l->block.y * l->block.z);
     snprintf(
         fix, sizeof fix,

@@ -12,8 +12,8 @@
 
 /* --- kernel ------------------------------------------------------------------------- */
 
-/* 04.5 in three steps. The cases `loss_sum`, `loss` and `loss_softcap` grade them one by
- * one. */
+/* 04.5 in three steps. The cases `loss_sum`; `loss` and `loss_ignore`; `loss_softcap` grade
+ * them one by one. */
 
 /* Step 3: z of a logit */
 static __device__ float capped(float logit, float softcap)
@@ -34,7 +34,8 @@ static __global__ void cross_entropy_kernel(
     int t = target[row];                                 // [0, V) or ignore
     float m = -FLT_MAX, sum = 0.0f, z_t = 0.0f;
     // TODO(04.5, step 1): m, the maximum of z[j] = capped((float)x[j], softcap) over the V
-    // columns, and the sum of exp(z[j] - m), as in 04.1: in all threads. About 8 lines.
+    // columns, and the sum of exp(z[j] - m), as in 04.1. Every thread needs both. About 8
+    // lines.
     // TODO(04.5, step 2): z_t = z[t]. If t is `ignore`, there is no column t. 1 line.
     // TODO(04.5, step 2): where t is `ignore`, the loss is 0. 1 line.
     if (threadIdx.x == 0) loss[row] = logf(sum) + m - z_t;

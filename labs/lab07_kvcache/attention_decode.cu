@@ -22,8 +22,8 @@ template <typename E>
 static __device__ float rotated(const E *x, const float *cis, int p, int d, int N)
 {
     // TODO(07.3, step 4): unless cis is NULL or d >= N: channel d belongs to the pair
-    // (x[i], x[i + N/2]), i = d % (N/2), with the angle (c, s) = cis[p * (N/2) + i]. The
-    // first becomes x[i] c - x[i + N/2] s, the second x[i + N/2] c + x[i] s. 5 lines.
+    // (x[i], x[i + N/2]), i = d % (N/2), with c = cis[2j] and s = cis[2j + 1],
+    // j = p * (N/2) + i. The first becomes x[i] c - x[i + N/2] s, the second x[i + N/2] c + x[i] s. 5 lines.
     return (float)x[d];
 }
 
@@ -43,8 +43,9 @@ template <typename E> static __global__ void value_kernel(token<E> a, const floa
 {
     int h = blockIdx.x % a.H, b = blockIdx.x / a.H, g = h;  // TODO(07.4): h / (H/K)
     const float *s = score + (size_t)blockIdx.x * (a.S + 1);
-    // TODO(07.3, step 2): the first min(pos, S) slots hold a position. The maximum of
-    // their scores and s[S]; then the sum of exp(s - max), in every thread. 7 lines.
+    // TODO(07.3, step 2): the first min(pos, S) slots hold a position. Every thread
+    // computes the maximum of their scores and s[S], then the sum of exp(s - max), s[S]
+    // included. 7 lines.
     for (int d = threadIdx.x; d < a.D; d += THREADS) {
         // TODO(07.3, step 2): out[b,h,d], the sum of exp(s - max) times the value,
         // vcache[b,j,g,d] for slot j and v[b,g,d] for s[S], divided by the sum above.
@@ -52,8 +53,8 @@ template <typename E> static __global__ void value_kernel(token<E> a, const floa
     }
 }
 
-/* Step 3: a thread for each score of query head `row`, which is (b,h): of slot j, or of
- * the token itself if j = S. */
+/* Step 3: a thread per score. `row` numbers the pairs (b,h); j is the slot, and j = S the
+ * token itself. */
 template <typename E> static __global__ void score_kernel(token<E> a, float *score)
 {
     int blocks = a.S / THREADS + 1, row = blockIdx.x / blocks;  // row: [0, B*H)
@@ -62,8 +63,8 @@ template <typename E> static __global__ void score_kernel(token<E> a, float *sco
     if (j > a.S || (j < a.S && j >= p)) return;  // no slot, or it holds no position
     float sum = 0.0f;
     // TODO(07.3, step 3): the dot product of query head q[b,h], rotated, and the key:
-    // kcache[b,j,g], or for j = S k[b,g], rotated, then rounded to E, because the ring
-    // will hold it so. About 8 lines.
+    // kcache[b,j,g], or, if j = S, k[b,g], rotated and rounded to E as the ring will
+    // store it. About 8 lines.
     score[(size_t)row * (a.S + 1) + j] = a.scale * sum;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every .cu of the project, the labs' starters and the programs compile and link with
 # nvcc, for the oldest GPU. What differs on Hopper compiles for it too; `make compile-archs`
-# takes all GPUs. What nvcc does not optimize compiles in a fifth of the time.
+# compiles for every architecture. What nvcc does not optimize compiles in a fifth of the time.
 # limit: 1200 (nvcc takes minutes on two cores)
 . "$(dirname "$0")/../tap.sh"
 if ! command -v "${NVCC:-nvcc}" >/dev/null 2>&1; then

@@ -122,7 +122,7 @@ old_cgroups() { # of processes that no longer run
         kill -0 "${folder##*-}" 2>/dev/null || ! [ -d "$folder" ] || echo "$folder"
     done
 }
-# Each run removes what killed ones left. Another suite may kill one of its own meanwhile.
+# Each run removes the cgroups of killed runs. Another suite may kill one of its own meanwhile.
 no_cgroup_left() {
     for _ in $(seq "$(scaled 100)"); do
         "${gcc[@]}" true

@@ -1,8 +1,8 @@
 /* cluster.h - the blocks of a cluster; internal to check mode.
  *
  * They take turns: one runs until it cannot continue. Each has its own CPU thread and its
- * own tables, indexed by its rank in the cluster. A block without a cluster has rank 0.
- * So have those of a cooperative launch, which also take turns: cooperative.cpp.
+ * own tables, indexed by its rank in the cluster. Blocks without a cluster have rank 0, and
+ * so do the blocks of a cooperative launch, which take turns too (cooperative.cpp).
  */
 #ifndef WBCPU_CHECK_CLUSTER_H
 #define WBCPU_CHECK_CLUSTER_H

@@ -35,7 +35,8 @@ WBCPU_HOOK(void at_collective(worker *, unsigned, void *))  /* mask, stack */
 WBCPU_HOOK(void for_all_lanes(bool)) /* one lane works for the others: begins, ends */
 WBCPU_HOOK(void collective_complete(worker *, warp *, uint32_t)) /* lanes */
 WBCPU_HOOK(void fenced(worker *))
-/* The running thread arrives at a barrier with this address, or has waited. Phase */
+/* The running thread arrives at a barrier with this address, or has waited there. The last
+ * argument: the phase */
 WBCPU_HOOK(void arrives(worker *, const void *, uint64_t))
 WBCPU_HOOK(void waited(worker *, const void *, uint64_t))
 /* TMA: the running thread starts a load into this range of shared memory; a load is
@@ -57,7 +58,7 @@ WBCPU_HOOK(void cluster_waited(worker *, uint64_t))
 WBCPU_HOOK(void cluster_block_arrives(worker *, uint64_t, bool))
 WBCPU_HOOK(void cluster_passed(uint64_t))
 /* grid.sync(): the running thread arrives, from this return address; the running block
- * arrives, at its n-th, from 1; the running thread has waited there */
+ * arrives at its n-th grid.sync() (n counts from 1); the running thread has waited there */
 WBCPU_HOOK(void at_grid_barrier(worker *, const void *))
 WBCPU_HOOK(void grid_block_arrives(worker *, uint64_t))
 WBCPU_HOOK(void grid_waited(uint64_t))

@@ -25,9 +25,9 @@ static const void *caller(void *stack)
 }
 
 static WBCPU_THREAD_LOCAL const void *waits_at[max_threads];
-static WBCPU_THREAD_LOCAL bool
-    reduced[max_threads], /* in __syncthreads_count, _or, _and */
-    at_grid[max_threads]; /* in grid.sync() */
+/* In a barrier whose line is known: __syncthreads_count, _or, _and, grid.sync() */
+static WBCPU_THREAD_LOCAL bool reduced[max_threads];
+static WBCPU_THREAD_LOCAL bool at_grid[max_threads]; /* in grid.sync() */
 
 /* --- barriers ----------------------------------------------------------------------- */
 
@@ -113,8 +113,8 @@ void grid_barrier_entered(worker *w)
         "waits at this grid.sync(), and %s has exited the kernel",
         thread_text(blockIdx, index_in_block((unsigned)gone)).c_str());
     f->fix =
-        "let all threads of the grid reach it: a thread without an element skips the "
-        "work, but does not return before";
+        "let all threads of the grid reach it: a thread without an element must skip the "
+        "work, but must not return before the barrier";
     publish(f);
 }
 
@@ -319,10 +319,11 @@ static const char *fix_of_deadlock(const std::string &waits)
         return "compare the bytes that mbarrier_expect names with those of the copies, the "
                "arrivals with the count of mbarrier_init, and the parity with the phase";
     if (waits.find("cluster_wait") == 0)
-        return "let all threads of all blocks of the cluster call cluster_sync() equally "
-               "often";
+        return "let all threads of all blocks of the cluster call cluster_sync() the same "
+               "number of times";
     if (waits.find("grid.sync") == 0)
-        return "let all threads of all blocks call grid.sync() equally often";
+        return "let all threads of all blocks call grid.sync() the same "
+               "number of times";
     return "let all threads named in a mask, and all threads of the block, reach the same "
            "call";
 }

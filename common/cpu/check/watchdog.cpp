@@ -33,7 +33,7 @@ static const void *interrupted(void *context)
 #endif
 }
 
-/* The blocks of a cooperative launch share its time. */
+/* A cooperative launch gets the time of all its blocks together, up to eight. */
 static int allowed_now(const worker *w)
 {
     constexpr unsigned long long most = 8;

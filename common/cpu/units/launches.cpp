@@ -1,4 +1,4 @@
-/* launches.cpp - launches: their blocks, and the threads of these. */
+/* launches.cpp - launches, blocks and threads. */
 #include "../alignment.cpp"
 #include "../arguments.cpp"
 #include "../cluster.cpp"

@@ -19,7 +19,7 @@ static int together(void (*kernel)(P...), int blocks, typename same<P>::type... 
     return cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(T), pointers, 0, 0);
 }
 
-// A barrier of each block, where all blocks have to wait.
+// __syncthreads() waits only for its own block.
 __global__ void barrier_of_block(float *y, float *work)
 {
     int i = blockIdx.x * T + threadIdx.x;
@@ -33,7 +33,8 @@ CASE(barrier_of_block)
     return together(barrier_of_block, BLOCKS, zeros<float>(N), zeros<float>(N));
 }
 
-// In place: the next round overwrites what other blocks may still read.
+// In place, without a second grid.sync(): the next round reads x while other blocks may
+// not have written it yet.
 __global__ void one_sync_per_round(float *x)
 {
     cg::grid_group grid = cg::this_grid();
@@ -86,7 +87,7 @@ CASE(reset_early)
     return together(reset_early, BLOCKS, zeros<float>(N), zeros<float>(1));
 }
 
-// The two buffers are exchanged after every other round only.
+// The buffers are swapped after even rounds, but grid.sync() runs only after odd ones.
 __global__ void buffers_mixed_up(float *a, float *b)
 {
     cg::grid_group grid = cg::this_grid();
@@ -106,7 +107,7 @@ CASE(buffers_mixed_up)
     return together(buffers_mixed_up, BLOCKS, counting<float>(N), zeros<float>(N));
 }
 
-// Threads without an element return before.
+// Threads without an element return before the barrier.
 __global__ void early_return(float *y, float *work, int n)
 {
     int i = blockIdx.x * T + threadIdx.x;

@@ -121,7 +121,8 @@ CASE(by_counter)
            differs(y, N, [](int i) { return N - 1 - i; });
 }
 
-// Block 0 waits for the last block, which begins later, and the others wait for block 0.
+// Each block waits for the next one, which begins later; grid.sync() then passes block 0's
+// value to all.
 __global__ void backwards(int *y, int *value, volatile int *ready)
 {
     int b = blockIdx.x, last = gridDim.x - 1;
