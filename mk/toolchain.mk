@@ -164,7 +164,7 @@ $(B)/objects/%.o: %.cu $(CU_TOOLS) | setup
 
 $(TRANSLATE): $(wildcard common/cpu/translate/*.[ch]) | setup
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O0 -g -Wall -Wextra -D_GNU_SOURCE $(filter %.c,$^) -o $@
+	$(Q)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -D_GNU_SOURCE $(filter %.c,$^) -o $@
 
 # The sandbox as a command: for compiling sources that are not trusted, and for the tests.
 SANDBOXED := build/host/sandboxed
