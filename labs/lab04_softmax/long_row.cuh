@@ -5,6 +5,7 @@
 #include "cuda/hopper.cuh"
 #include "rows.cuh"
 
-/* TODO(04.7): a row of 50,304 columns of bf16 takes 100 KB: too much for registers, but
- * it fits in shared memory. Keep it there between the two passes. About 30 lines. */
+/* Nothing here is graded. Once part 04.7 passes, this is the place for faster kernels: a
+ * row of 50,304 columns of bf16 takes 100 KB, too much for registers, but it fits in
+ * shared memory, where it can stay between the two passes. About 30 lines. */
 #endif

@@ -6,8 +6,9 @@
 #include "rows.cuh"
 
 // BEGIN SOLUTION 04.7 (about 170 lines)
-//> /* TODO(04.7): a row of 50,304 columns of bf16 takes 100 KB: too much for registers, but
-//>  * it fits in shared memory. Keep it there between the two passes. About 30 lines. */
+//> /* Nothing here is graded. Once part 04.7 passes, this is the place for faster kernels: a
+//>  * row of 50,304 columns of bf16 takes 100 KB, too much for registers, but it fits in
+//>  * shared memory, where it can stay between the two passes. About 30 lines. */
 /* The threads of a row are those of a block or, on Hopper, of a cluster of blocks. Vector i
  * of the row belongs to thread i % width. A thread's vectors have the numbers m = 0, 1, ...
  *

@@ -10,7 +10,7 @@
 
 // BEGIN SOLUTION 04.4 (about 70 lines)
 //> /* TODO(04.4): one sum per row, then dx. dx may be dout: every thread must read what it
-//>  * needs before any thread writes. About 20 lines. */
+//>  * needs before any thread writes. About 6 lines. */
 //> template <typename E>
 //> static __global__ void
 //> backward_kernel(E *dx, const E *dout, const E *prob, int R, int N, float scale)
