@@ -5,7 +5,7 @@ LONGEST   := $(wildcard tests/grader/suite_submission.sh tests/build/suite_cuda.
                  tests/labs/suite_lab*.sh tests/mutants/suite_lab*.sh tests/docs/suite.sh \
                  tests/labs/suite_handout.sh tests/check/suite_programs.sh \
                  tests/labs/suite_kernels.sh tests/grader/suite.sh tests/reference/suite.sh \
-                 tests/cpu/suite.sh tests/grader/suite_cli.sh tests/labs/suite_build.sh)
+                 tests/cpu/suite_compile.sh tests/grader/suite_cli.sh tests/labs/suite_build.sh)
 SUITES    := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/*/suite*.sh)))
 RUN_TESTS  = B=$(B) PYTHON=$(PYTHON) NVCC=$(NVCC) tests/run.sh
 
@@ -53,7 +53,7 @@ compile-archs:  ## develop: compile all device code for every GPU architecture s
 list-labs:
 	@echo $(LABS)
 list-arm:
-	@echo $(if $(findstring tests/cpu,$(ARM_SUITES)),$(CPU_TESTS) $(LIB_TESTS)) $(addprefix $(B)/tests/labs/,intruder old_kernel)
+	@echo $(CPU_TESTS) $(LIB_TESTS) $(addprefix $(B)/tests/labs/,intruder old_kernel)
 list-tests:
 	@echo $(CRITERION) $(sort $(filter $(B)/tests/cpu/%,$(TEST_PROGRAMS)))
 

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# arm.sh [SUITE...] - what `make test-arm` runs: README's commands, suites and two labs on
-# 64-bit Arm, in a virtual machine with Debian's kernel. For Debian and Ubuntu; needs
-# qemu-system-arm and e2fsprogs, no root access. qemu-user would not do: it has neither
-# execveat nor seccomp nor Landlock, which the grader's sandbox uses.
+# arm.sh [SUITE...] - what `make test-arm` runs: suites and two labs on 64-bit Arm, in a
+# virtual machine with Debian's kernel. For Debian and Ubuntu; needs qemu-system-arm,
+# g++-aarch64-linux-gnu and e2fsprogs, no root access. qemu-user would not do: it has
+# neither execveat nor seccomp nor Landlock, which the grader's sandbox uses.
+#
+# An emulated CPU is slow: the grader, the back end and the suites' programs are compiled
+# here, by a cross compiler; labs are compiled there.
 #
 #   LABS="lab00 lab03"   labs whose solutions are built and graded
 #   CPU=neoverse-n1      qemu's name of the CPU; max has SVE
 #   MEMORY=4G
-#   TIMEOUT_SCALE=100    multiplies all time limits: an emulated CPU is slow
+#   TIMEOUT_SCALE=100    multiplies all time limits
 #
-# build/arm holds the packages and disk.img, which keeps what was built: a second run is
-# shorter. The virtual machine has no network. It tests the last commit.
+# build/arm holds the packages, the programs and disk.img, so a second run is shorter. The
+# virtual machine has no network. It gets the sources of the last commit.
 # `echo stop | socat - UNIX:build/arm/monitor` pauses it and its clocks; cont continues.
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,6 +25,7 @@ need() { command -v "$1" >/dev/null || fail "$1 is missing: sudo apt-get install
 need apt-get "apt (this needs Debian or Ubuntu)"
 need qemu-system-aarch64 qemu-system-arm
 need mke2fs e2fsprogs
+need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
 PYTHON=${PYTHON:-build/host/python}
 
 # What tools/setup.sh would install, and the smallest system around it.
@@ -71,18 +75,34 @@ if [ ! -e "$arm/disk.img" ]; then
     version=$(basename "$(readlink "$arm/root/usr/bin/python3")")
     install_wheels "$arm/root/arm/python" "${version#python}"
     cp "$arm"/root/boot/vmlinuz-* "$arm/vmlinuz"
+    mkdir -p "$arm/lib"
+    find "$arm/root/usr/lib" -name libjansson.a -exec cp {} "$arm/lib" \;
+    (cd "$arm/root" && find arm/python -name 'libscipy_openblas*.so' -printf '/%p') >"$arm/openblas"
     mke2fs -q -t ext4 -E root_owner=0:0 -d "$arm/root" "$arm/disk.new" 12G >/dev/null
     mv "$arm/disk.new" "$arm/disk.img"
     rm -rf --one-file-system "$arm/root" "$arm/apt"
 fi
 
-# --- the second disk: a tar with this commit and what to do ------------------------------
+# --- programs for Arm; the translator is needed on both computers -------------------------
+cross() {
+    make -s -j"$(nproc)" BACKEND=cpu CPU_TARGET=armv8-a AR=aarch64-linux-gnu-ar \
+        CC="aarch64-linux-gnu-gcc -L$arm/lib" CXX="aarch64-linux-gnu-g++ -L$arm/lib" \
+        OPENBLAS="$(cat "$arm/openblas")" SANDBOXED=build/arm/host/sandboxed "$@"
+}
+make -s build/host/translate
+cross TRANSLATE=build/arm/host/translate build/arm/host/translate
+cross CHECK=1 BUILD=build/arm/check grader
+# shellcheck disable=SC2046 # a list of programs
+cross CHECK=off BUILD=build/arm/cpu grader $(make -s BUILD=build/arm/cpu BACKEND=cpu list-arm)
+
+# --- the second disk: a tar with this commit, the programs and what to do ------------------------------
 send=$(mktemp -d)
 trap 'rm -rf "$send"' EXIT
 mkdir "$send/arm"
 git clone -q --bare --depth 1 "file://$PWD" "$send/arm/commit"
 cp tests/arm_guest.sh "$send/arm/guest.sh"
-printf 'suites="%s" labs="%s" TIMEOUT_SCALE=%s\n' "$suites" "${LABS:-lab00 lab03}" \
+tar -C "$arm" -cf "$send/arm/programs" host check cpu
+printf 'suites="%s" labs="%s" TIMEOUT_SCALE=%s\n' "$suites" "${LABS-lab00 lab03}" \
     "${TIMEOUT_SCALE:-100}" >"$send/arm/what"
 tar -C "$send" --owner=0 --group=0 -cf "$send/disk" arm
 truncate -s %1M "$send/disk"
