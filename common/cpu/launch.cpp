@@ -1,8 +1,9 @@
-/* launch.cpp - the host's side of a launch, up to the grid (pool.cpp): the same for every
- * kernel, so that no program is compiled with a copy of it per kernel. */
+/* launch.cpp - the host's side of a launch: the same for every kernel, so that no program is
+ * compiled with a copy of it per kernel. */
 #include "check/host_hooks.h"
-#include "include/wbcpu.h"
-#include "scheduler.h"
+#include "dry.h"
+#include "limits.h"
+#include "pool.h"
 #include "symbols.h"
 
 #include <stdlib.h>
@@ -10,6 +11,9 @@
 
 namespace wbcpu
 {
+static std::atomic<unsigned long long> launch_count; /* written by one launch at a time */
+static std::atomic<uint64_t> shuffle_seed;
+
 extern "C" void wbcpu_describe_launch(
     wbcpu_launch *l, const char *file, int line, const char *name, const config *c)
 {
@@ -21,6 +25,90 @@ extern "C" void wbcpu_describe_launch(
     l->file = file, l->line = line;
     l->cluster = next.cluster;
     l->cooperative = next.cooperative;
+}
+
+/* Where the launch is valid; otherwise it is the last error. */
+static bool accepts(const wbcpu_launch *l)
+{
+    return fail(check_launch(l)) == cudaSuccess;
+}
+bool accept_launch(wbcpu_launch *l)
+{
+    if (wbcpu_self && fail(check_child(l))) return false;
+    return accepts(l) && check::accept_launch(l);
+}
+
+/* Returns what the kernel has launched. */
+static children *run_grid(const wbcpu_launch *l)
+{
+    pool *p = get_pool();
+    std::lock_guard<std::mutex> hold(p->launching);
+    job j;
+    j.launch = *l;
+    j.threads = l->block.x * l->block.y * l->block.z;
+    j.blocks = (unsigned long long)l->grid.x * l->grid.y * l->grid.z;
+    size_t workers = p->workers.size();
+    j.alone = workers == 1 || j.blocks == 1 || is_dry();
+    j.first = 0;
+    j.chunk = j.blocks;
+    if (!j.alone) { /* small chunks, so that all workers finish together */
+        j.chunk = j.blocks / (workers * 8);
+        j.chunk = j.chunk < 1 ? 1 : j.chunk > 1024 ? 1024 : j.chunk;
+    }
+    j.id = launch_count.load(std::memory_order_relaxed) + 1;
+    launch_count.store(j.id, std::memory_order_relaxed);
+    j.next.store(0, std::memory_order_relaxed);
+    j.seed = 0;
+    j.depth = launch_depth();
+    j.helpers = no_helpers();
+    if (shuffle_seed && !check::enabled) seed_order(&j, shuffle_seed);
+    open_device_memory();
+    check::begin_kernel(*l);
+    check::begin_launch(j);
+    bool ran = true;
+    if ((l->cluster > 1 || runs_together(j)) && !is_dry())
+        ran = run_gangs(&j, p->workers[0], run_blocks);
+    else if (is_dry())
+        dry_launch(&j, &p->workers[0], run_blocks);
+    else
+        run_on_workers(p, !j.alone, run_blocks, &j);
+    join_helpers(&j);
+    check::end_launch();
+    check::end_kernel();
+    close_device_memory();
+    if (!ran) fail(refuse_cooperative(l));
+    if (unsigned most = j.most_threads) {
+        fail(refuse_launch(
+            l, "blocks of " + std::to_string(j.threads) + " threads",
+            ("__launch_bounds__ allows " + std::to_string(most)).c_str()));
+    }
+    return j.children;
+}
+
+void run_launch(const wbcpu_launch *l)
+{
+    if (accepts(l)) run_children(run_grid(l));
+}
+
+extern "C" void wbcpu_refuse_launch(unsigned most)
+{
+    self()->job->most_threads = most;
+}
+
+void read_shuffle()
+{
+    if (!shuffle_seed) shuffle_seed = number_from("WB_SHUFFLE", 0);
+}
+extern "C" void wbcpu_set_shuffle(uint64_t seed)
+{
+    check::run_everything();
+    get_pool(); /* reads WB_SHUFFLE */
+    shuffle_seed = seed;
+}
+extern "C" unsigned long long wbcpu_launch_count()
+{
+    check::run_everything();
+    return launch_count;
 }
 
 /* A launch that waits, with a copy of its kernel. */

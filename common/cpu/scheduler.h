@@ -114,12 +114,17 @@ inline size_t stacks_bytes(const worker *w) /* of all its stacks, from w->stacks
 }
 extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 
-/* pool.cpp */
+/* blocks.cpp */
 bool next_block(worker *w); /* moves to the first thread of the next block; false: none */
 /* Runs the blocks [from, to), then those that no worker has taken. */
 void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long long to);
-int worker_count();
+void run_blocks(void *job, worker *w); /* those that no worker has taken */
+
+/* limits.cpp */
 size_t dynamic_shared_limit(); /* bytes that a launch may request */
+
+/* pool.cpp */
+int worker_count();
 /* The environment variable as a number, `otherwise` when it is unset or empty. */
 unsigned long long number_from(const char *variable, unsigned long long otherwise);
 
@@ -146,7 +151,7 @@ inline int next_bit(uint32_t mask, int i) /* the next set bit after i, cyclicall
 /* Ends the program if an argument of the launch points to host memory. */
 void check_arguments(const wbcpu_launch *l, const void *const *pointers, int count);
 
-/* pool.cpp */
+/* launch.cpp */
 /* In device code and in check mode, before a launch is kept: false if it is invalid. */
 bool accept_launch(wbcpu_launch *l);
 void run_launch(const wbcpu_launch *l);

@@ -1,6 +1,7 @@
 /* launches.cpp - launches, blocks and threads. */
 #include "../alignment.cpp"
 #include "../arguments.cpp"
+#include "../blocks.cpp"
 #include "../cluster.cpp"
 #include "../collective.cpp"
 #include "../dry.cpp"
@@ -9,6 +10,7 @@
 #include "../grid.cpp"
 #include "../kernels.cpp"
 #include "../launch.cpp"
+#include "../limits.cpp"
 #include "../pool.cpp"
 #include "../report.cpp"
 #include "../scheduler.cpp"
