@@ -11,6 +11,7 @@ namespace wbcpu
 cudaError_t check_launch(const wbcpu_launch *l); /* says what is invalid, too */
 
 /* Says that the launch failed, why, and how to correct it. */
-cudaError_t refuse_launch(const wbcpu_launch *l, const std::string &what, const char *fix);
+cudaError_t
+refuse_launch(const wbcpu_launch *l, const std::string &what, const char *fix);
 cudaError_t refuse_cooperative(const wbcpu_launch *l); /* too large for check mode */
 }  // namespace wbcpu
