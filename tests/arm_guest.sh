@@ -7,6 +7,7 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
+ln -s /proc/self/fd /dev/fd
 for folder in /dev/shm /tmp /run; do mount -t tmpfs tmpfs $folder; done
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
