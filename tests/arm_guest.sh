@@ -24,10 +24,10 @@ run_all() (
     cd /work/warpbook
     git fetch -q --depth 1 file:///arm/commit HEAD
     git reset -q --hard FETCH_HEAD # leaves the times of equal files alone
-    # Programs are newer than sources, so make leaves them alone.
-    mkdir -p build && tar -C build -xmf /arm/programs
     # If a run was stopped, the files that it wrote after its last sync may be damaged.
     [ ! -e /work/synced ] || find build -newer /work/synced -type f -delete
+    # Programs are newer than sources, so make leaves them alone.
+    mkdir -p build && tar -C build -xmf /arm/programs
     while sleep 30; do touch /work/next; sync; mv /work/next /work/synced; done &
     stage "$(uname -srm), $(nproc) CPUs"
     make setup PYTHON=/usr/bin/python3
