@@ -299,20 +299,22 @@ bool run_gangs(job *j, worker *first, void (*run)(void *job, worker *w))
     size_t size = (size_t)g.size;
     g.memory.resize(size), g.left.resize(size), g.syncs.resize(size);
     g.turn_of = std::vector<std::condition_variable>(size);
-    std::vector<std::thread> others; /* they live as long as the launch */
-    bool cancelled = false;          /* before the first turn ends */
-    auto run_rank = [&](worker *w, int rank) {
+    std::vector<worker *> workers = {first};
+    while (workers.size() < size && workers.back())
+        workers.push_back(check::enabled ? try_new_worker() : new_worker());
+    std::vector<std::thread> others;  /* they live as long as the launch */
+    bool cancelled = !workers.back(); /* before the first turn ends */
+    auto run_rank = [&](int rank) {
+        worker *w = workers[(size_t)rank];
         join_gang(w, &g, rank);
         if (!cancelled) run(j, w);
         leave_gang(w, &g, rank);
     };
     try {
-        for (int rank = 1; rank < g.size; rank++)
+        for (int rank = 1; rank < g.size && !cancelled; rank++)
             others.emplace_back([=, &run_rank] {
                 use_signal_stack();
-                worker *w = new_worker();
-                run_rank(w, rank);
-                delete_worker(w);
+                run_rank(rank);
             });
     } catch (const std::system_error &) {
         if (!check::enabled) throw;
@@ -321,9 +323,11 @@ bool run_gangs(job *j, worker *first, void (*run)(void *job, worker *w))
         for (size_t rank = others.size() + 1; rank < size; rank++)
             g.left[rank] = true;
     }
-    run_rank(first, 0);
+    if (!cancelled || !others.empty()) run_rank(0);
     for (std::thread &t : others)
         t.join();
+    for (size_t i = 1; i < workers.size() && workers[i]; i++)
+        delete_worker(workers[i]);
     return !cancelled;
 }
 

@@ -43,19 +43,28 @@ static size_t stack_bytes()
     return ((pages < 4 ? 4 : pages) | 1) * page;
 }
 
-worker *new_worker()
+worker *try_new_worker()
 {
     worker *w = new worker();
     w->stack_bytes = stack_bytes();
-    w->idle = new void *[max_fibers];
     /* Only reserves addresses: a page is allocated when a stack first touches it. */
     void *m = mmap(
         nullptr, stacks_bytes(w), PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (m == MAP_FAILED)
+    if (m == MAP_FAILED) {
+        delete w;
+        return nullptr;
+    }
+    w->stacks = static_cast<char *>(m);
+    w->idle = new void *[max_fibers];
+    return w;
+}
+worker *new_worker()
+{
+    worker *w = try_new_worker();
+    if (!w)
         refuse("cannot reserve memory for the stacks of a worker: lower "
                "WB_THREADS or WB_STACK_KB");
-    w->stacks = static_cast<char *>(m);
     return w;
 }
 

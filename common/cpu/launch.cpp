@@ -76,7 +76,7 @@ static children *run_grid(const wbcpu_launch *l)
     check::end_launch();
     check::end_kernel();
     close_device_memory();
-    if (!ran) fail(refuse_cooperative(l));
+    if (!ran) fail(refuse_for_threads(l));
     if (unsigned most = j.most_threads) {
         fail(refuse_launch(
             l, "blocks of " + std::to_string(j.threads) + " threads",

@@ -48,7 +48,7 @@ static std::string bytes_of(const wbcpu_launch *l)
 /* In check mode a cooperative launch needs about 5 KB of memory per thread and 0.7 MB per
  * block. */
 constexpr unsigned long long most_blocks = 512, most_threads = 160 * 1024;
-cudaError_t refuse_cooperative(const wbcpu_launch *l)
+static cudaError_t refuse_cooperative(const wbcpu_launch *l)
 {
     char what[200], fix[200];
     snprintf(
@@ -61,6 +61,16 @@ cudaError_t refuse_cooperative(const wbcpu_launch *l)
         "blocks, each with a loop over its part of the data",
         most_blocks, most_threads);
     refuse_launch(l, what, fix);
+    return cudaErrorCooperativeLaunchTooLarge;
+}
+
+cudaError_t refuse_for_threads(const wbcpu_launch *l)
+{
+    refuse_launch(
+        l,
+        "there is no CPU thread, or no memory for its stacks, for each block of " +
+            shape("grid", l->grid),
+        "launch fewer blocks, or raise the limits (ulimit -u, ulimit -v)");
     return cudaErrorCooperativeLaunchTooLarge;
 }
 

@@ -13,5 +13,5 @@ cudaError_t check_launch(const wbcpu_launch *l); /* says what is invalid, too */
 /* Says that the launch failed, why, and how to correct it. */
 cudaError_t
 refuse_launch(const wbcpu_launch *l, const std::string &what, const char *fix);
-cudaError_t refuse_cooperative(const wbcpu_launch *l); /* too large for check mode */
+cudaError_t refuse_for_threads(const wbcpu_launch *l); /* too few CPU threads */
 }  // namespace wbcpu

@@ -104,6 +104,7 @@ struct resume {
 
 /* fiber.cpp */
 worker *new_worker();
+worker *try_new_worker(); /* NULL: no memory can be reserved for its stacks */
 void delete_worker(worker *w);
 void *idle_fiber(worker *w); /* the saved stack pointer of a fiber without a thread */
 /* More than one per thread: a thread that exits may occupy a stack of its own. */

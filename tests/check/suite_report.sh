@@ -117,7 +117,7 @@ check "  no registers without nvcc" [ "$(grep -c ptxas "$TMP/.last")" = 0 ]
 reads_past() { HTML=$TMP/p.html JSON=$TMP/p.json P past; }
 check "a program that reads past the end: exit code 1" exits 1 reads_past
 check "  and prints each finding once" [ "$(grep -c past "$TMP/.last")" = 1 ]
-check "  and names the line" grep -q "program.cu:15: error: " "$TMP/.last"
+check "  and names the line" grep -q "program.cu:16: error: " "$TMP/.last"
 check "  JSON= keeps the report" \
     json "$TMP/p.json" "r['findings'][0]['kind'] == 'out-of-bounds'"
 check "  HTML= is the page, with the source" \
@@ -134,6 +134,11 @@ check "  says why there is no report" \
     grep -q "ended with signal SIGKILL and wrote no report" "$TMP/.last"
 check "a program that writes a report of its own: exit code 2" exits 2 P forge
 check "  says so" grep -q "is not a report of check mode" "$TMP/.last"
+check "a cooperative launch of 512 blocks" exits 0 P together 512
+check_fails "more blocks" "check mode runs at most 512 blocks" P together 513
+little_memory() { (ulimit -v 3000000 && P together 300); }
+check_fails "too little memory for their threads" \
+    "no memory for its stacks, for each block of grid (300,1,1)" little_memory
 check_fails "a signal without a name" "ended with signal 40 and wrote no" P signal
 check_fails "a program without CUDA" "did it call a CUDA function?" P nothing
 check_fails "ARGS with an open quote" "ARGS=a 'b: no closing quotation" P "a 'b"

@@ -1,4 +1,5 @@
 /* program.cu - a program for make check; its first argument says what it does. */
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,11 @@ __global__ void copy(float *out, const float *values)
 __global__ void next(float *out, const float *values)
 {
     out[threadIdx.x] = values[threadIdx.x + 1];
+}
+
+__global__ void together()
+{
+    cooperative_groups::this_grid().sync();
 }
 
 int main(int argc, char **argv)
@@ -38,6 +44,8 @@ int main(int argc, char **argv)
         next<<<1, 32>>>(b, a);
     else
         copy<<<1, 32>>>(b, a);
+    if (!strcmp(what, "together")) /* blocks */
+        cudaLaunchCooperativeKernel((void *)together, atoi(argv[2]), 32, nullptr);
     cudaDeviceSynchronize();
     cudaFree(a);
     cudaFree(b);
