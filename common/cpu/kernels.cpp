@@ -6,13 +6,25 @@
 
 namespace wbcpu
 {
-static std::mutex launchers_lock;
-static std::unordered_map<const void *, wbcpu_kernel_launcher> launchers;
+static std::mutex kernels_lock;
+struct known_kernel {
+    wbcpu_kernel_launcher launcher;
+    const wbcpu_parameter *parameters;
+};
+static std::unordered_map<const void *, known_kernel> kernels;
 
-extern "C" void wbcpu_know_kernel(const void *address, wbcpu_kernel_launcher launcher)
+extern "C" void wbcpu_know_kernel(
+    const void *address, wbcpu_kernel_launcher launcher,
+    const wbcpu_parameter *parameters)
 {
-    std::lock_guard<std::mutex> hold(launchers_lock);
-    launchers[address] = launcher;
+    std::lock_guard<std::mutex> hold(kernels_lock);
+    kernels[address] = {launcher, parameters};
+}
+extern "C" const wbcpu_parameter *wbcpu_parameters_of(const void *address)
+{
+    std::lock_guard<std::mutex> hold(kernels_lock);
+    auto found = kernels.find(address);
+    return found == kernels.end() ? nullptr : found->second.parameters;
 }
 
 extern "C" cudaError_t
@@ -20,15 +32,15 @@ wbcpu_launch_known(const void *address, const wbcpu_kernel_call *call)
 {
     wbcpu_kernel_launcher launcher;
     {
-        std::lock_guard<std::mutex> hold(launchers_lock);
-        auto found = launchers.find(address);
-        if (found == launchers.end()) {
+        std::lock_guard<std::mutex> hold(kernels_lock);
+        auto found = kernels.find(address);
+        if (found == kernels.end()) {
             note(
                 "a kernel is launched by its address, but its parameters are unknown: write "
                 "kernel<<<...>>>(...), or (void *)kernel where the address is taken");
             return fail(cudaErrorInvalidDeviceFunction);
         }
-        launcher = found->second;
+        launcher = found->second.launcher;
     }
     wbcpu_name_next_launch(address, 1, call->cooperative);
     launcher((void (*)())address, call);

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 END
 mkdir "$TMP/bin"
 for tool in g++ gcc ar as ld bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
-    sed xargs realpath; do
+    sed grep xargs realpath; do
     ln -s "$(command -v $tool)" "$TMP/bin/$tool"
 done
 check "the first call builds the back end, with nothing but gcc, binutils and the usual commands" \
@@ -111,28 +111,23 @@ check_fails "an error at the learner's line" "wrong.cu:6:13: error:" \
     "$wbcc" wrong.cu
 check_says "once, though the kernel is compiled twice" 1 \
     bash -c "'$wbcc' wrong.cu 2>&1 | grep -c error:"
-cat >sparse.cuh <<'END'
-#include <cusparse.h>
+cat >solver.cuh <<'END'
+#include <cusolverDn.h>
 #ifdef SEVERAL_DEVICES
 #include <nccl.h>
 extern ncclComm_t all;
 #endif
 END
-{ echo '#include "sparse.cuh"'; cat scale.cu; } >sparse.cu
-check_says "headers that the back end does not have, without a use" "2 4 6" "$wbcc" -run sparse.cu
+{ echo '#include "solver.cuh"'; cat scale.cu; } >solver.cu
+check_says "headers that the back end does not have, without a use" "2 4 6" "$wbcc" -run solver.cu
 check_fails "a use inside #ifdef" "CPU back end: NCCL is not supported: there is one device" \
-    "$wbcc" -DSEVERAL_DEVICES sparse.cu
-echo 'cusparseHandle_t handle;' >>sparse.cu
-check_fails "a use" "cusparse.h:1:2: error: #error \"CPU back end: cuSPARSE is not supported: write" \
-    "$wbcc" sparse.cu
-echo '#include <cuda.h>
-CUmodule m; int main() { return cuModuleLoad(&m, "scale.ptx"); }' >module.cu
-check_fails "a module" "cuModuleLoad: not supported by the CPU back end; compile the kernel with" \
-    "$wbcc" module.cu
+    "$wbcc" -DSEVERAL_DEVICES solver.cu
+echo 'cusolverDnHandle_t handle;' >>solver.cu
+check_fails "a use" "cusolverDn.h:1:2: error: #error \"CPU back end: cuSOLVER is not supported: use" \
+    "$wbcc" solver.cu
 complains 1 "a missing file" "none.cu: no such file" "$wbcc" none.cu
 complains 1 "an unknown option" "unknown option --fast" "$wbcc" --fast scale.cu
 complains 1 "an option without its value" "-o needs a value" "$wbcc" scale.cu -o
-complains 1 "PTX" "-ptx: only nvcc makes GPU code" "$wbcc" -ptx scale.cu
 complains 1 "one name for two objects" "one name for the objects of 2 files" \
     "$wbcc" -c scale.cu twice.cu -o both.o
 complains 1 "no compiler" "no-such-g++: not found" "$wbcc" -ccbin no-such-g++ scale.cu
@@ -140,6 +135,127 @@ complains 1 "a folder that cannot be written" "cannot be written: set WBCC_BUILD
     env WBCC_BUILD=/proc/none "$wbcc" scale.cu
 check_fails "a program without main" "main" "$wbcc" -DFACTOR=2 twice.cu
 check "a failed build leaves no program" [ ! -e both.o ]
+
+# --- modules ----------------------------------------------------------------------------
+cat >kernels.cu <<'END'
+__constant__ float factors[2];
+extern "C" __global__ void stretch(float *x, char which, double plus)
+{
+    __shared__ float s[32];
+    s[31 - threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = factors[which] * s[31 - threadIdx.x] + (float)plus;
+}
+__global__ void clear(float *x) { x[threadIdx.x] = 0; }
+template <int n> __global__ void unused(float *x) { *x = n; }
+END
+cat >loader.cpp <<'END'
+#include <cuda.h>
+#include <fstream>
+#include <sstream>
+#include <stdio.h>
+#include <string.h>
+#define CHECK(call)                                                                      \
+    if (CUresult error = call) return printf("line %d: error %d\n", __LINE__, error)
+struct arguments {
+    CUdeviceptr x;
+    char which;
+    double plus;
+};
+int main(int, char **argv)
+{
+    CUmodule module, copy;
+    CUfunction stretch, clear;
+    CUdeviceptr constants, x;
+    size_t bytes;
+    float h[32], factors[2] = {2, 3};
+    CHECK(cuModuleLoad(&module, argv[1]));
+    CHECK(cuModuleGetFunction(&stretch, module, "stretch"));
+    CHECK(cuModuleGetFunction(&clear, module, "_Z5clearPf"));
+    if (cuModuleGetFunction(&clear, module, "none") != CUDA_ERROR_NOT_FOUND) return 1;
+    CHECK(cuModuleGetGlobal(&constants, &bytes, module, "factors"));
+    if (bytes != sizeof factors) return 2;
+    CHECK(cuMemcpyHtoD(constants, factors, sizeof factors));
+    for (int i = 0; i < 32; i++) h[i] = (float)i;
+    CHECK(cuMemAlloc(&x, sizeof h));
+    CHECK(cuMemcpyHtoD(x, h, sizeof h));
+    arguments a = {x, 1, 0.5};
+    void *pointers[] = {&a.x, &a.which, &a.plus};
+    CHECK(cuLaunchKernel(stretch, 1, 1, 1, 32, 1, 1, 0, 0, pointers, 0));
+    size_t size = sizeof a;
+    void *extra[] = {
+        CU_LAUNCH_PARAM_BUFFER_POINTER, &a, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+        CU_LAUNCH_PARAM_END};
+    a.which = 0;
+    CHECK(cuLaunchKernel(stretch, 1, 1, 1, 32, 1, 1, 0, 0, 0, extra));
+    CHECK(cuCtxSynchronize());
+    CHECK(cuMemcpyDtoH(h, x, sizeof h));
+    printf("%g ", h[10]); // 2 (3 10 + 0.5) + 0.5
+    CHECK(cuLaunchKernel(clear, 1, 1, 1, 31, 1, 1, 0, 0, pointers, 0));
+    CHECK(cuMemcpyDtoH(h, x, sizeof h));
+    printf("%g %g ", h[30], h[31]); // 0, 2 (3 31 + 0.5) + 0.5
+
+    std::ostringstream image;
+    image << std::ifstream(argv[1], std::ios::binary).rdbuf();
+    CHECK(cuModuleLoadData(&copy, image.str().c_str()));
+    CHECK(cuModuleGetFunction(&clear, copy, "_Z5clearPf"));
+    CHECK(cuLaunchKernel(clear, 1, 1, 1, 32, 1, 1, 0, 0, pointers, 0));
+    CHECK(cuMemcpyDtoH(h, x, sizeof h));
+    printf("%g\n", h[31]);
+    if (cuModuleLoadData(&copy, ".version 8.0") != CUDA_ERROR_INVALID_IMAGE) return 3;
+    CHECK(cuModuleUnload(copy));
+    CHECK(cuModuleUnload(module));
+    return cuModuleLoad(&module, "none.ptx") != CUDA_ERROR_FILE_NOT_FOUND;
+}
+END
+check "-ptx, -cubin and -fatbin make modules" sh -c "'$wbcc' -arch=sm_80 -ptx kernels.cu && \
+    '$wbcc' --fatbin kernels.cu -o k && '$wbcc' -cubin kernels.cu && [ -s k ] && [ -s kernels.cubin ]"
+check "a program that loads modules" "$wbcc" loader.cpp -lcuda -o loader
+check_says "a module from a file and from memory" "61.5 0 187.5 0" ./loader kernels.ptx
+check_says "PTX is no module" "no module of wbcc -ptx" ./loader kernels.ptx
+cat >compile.cu <<'END'
+#include <cuda.h>
+#include <nvrtc.h>
+#include <stdio.h>
+#include <vector>
+const char *text = "#include \"more.h\"\n"
+    "template <class T> __global__ void add(T *x) { x[threadIdx.x] += MORE; }\n"
+    "extern \"C\" __global__ void wrong() { none(); }\n";
+const char *header = "#define MORE 2\n", *name = "more.h";
+int main()
+{
+    nvrtcProgram program;
+    const char *options[] = {"--gpu-architecture=sm_80", "-Dnone()", "--fmad=false"}, *lowered;
+    size_t bytes;
+    CUmodule module;
+    CUfunction add;
+    nvrtcCreateProgram(&program, text, "add.cu", 1, &header, &name);
+    nvrtcAddNameExpression(program, "add<double>");
+    if (nvrtcCompileProgram(program, 0, 0) != NVRTC_ERROR_COMPILATION) return 1;
+    nvrtcGetProgramLogSize(program, &bytes);
+    std::vector<char> log(bytes);
+    nvrtcGetProgramLog(program, log.data());
+    printf("%s", log.data());
+    if (nvrtcCompileProgram(program, 3, options)) return 2;
+    nvrtcGetPTXSize(program, &bytes);
+    std::vector<char> image(bytes);
+    nvrtcGetPTX(program, image.data());
+    if (nvrtcGetLoweredName(program, "add<double>", &lowered)) return 3;
+    if (cuModuleLoadDataEx(&module, image.data(), 0, 0, 0)) return 4;
+    if (cuModuleGetFunction(&add, module, lowered)) return 5;
+    nvrtcDestroyProgram(&program);
+    double *x;
+    cudaMallocManaged(&x, sizeof *x);
+    *x = 0.5;
+    void *arguments[] = {&x};
+    if (cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, 0, arguments, 0)) return 6;
+    cudaDeviceSynchronize();
+    printf("%g\n", *x);
+    return 0;
+}
+END
+check_says "NVRTC" 2.5 "$wbcc" -run compile.cu -lnvrtc -lcuda
+check_says "NVRTC's log" "add.cu:3:" ./a.out
 
 # --- lanes in lockstep ------------------------------------------------------------------
 cat >lockstep.cu <<'END'

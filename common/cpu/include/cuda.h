@@ -1,7 +1,6 @@
 /* cuda.h - the driver API's contexts, memory, streams and events. C11 and C++. The driver
  * API has the runtime's errors and attributes under other names, with the same values. A
- * context is the device; all are the same one. Modules are not supported: there is no GPU
- * code to load. */
+ * context is the device; all are the same one. wbcpu/modules.h has modules. */
 #ifndef WBCPU_CUDA_H
 #define WBCPU_CUDA_H
 
@@ -33,7 +32,9 @@ typedef enum {
     CUDA_ERROR_NOT_INITIALIZED = 3,
     CUDA_ERROR_NO_DEVICE = 100,
     CUDA_ERROR_INVALID_DEVICE = 101,
+    CUDA_ERROR_INVALID_IMAGE = 200,
     CUDA_ERROR_INVALID_CONTEXT = 201,
+    CUDA_ERROR_FILE_NOT_FOUND = 301,
     CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_FOUND = 500,
     CUDA_ERROR_NOT_READY = 600,
@@ -235,7 +236,5 @@ WBCPU_DRIVER(
 #undef WBCPU_DRIVER
 #undef WBCPU_AT
 
-#ifdef __CUDACC__
 #include "wbcpu/modules.h"
-#endif
 #endif

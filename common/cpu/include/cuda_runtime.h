@@ -26,6 +26,7 @@
 #include "wbcpu/device_functions.h"
 #include "wbcpu/execution.h"
 #include "wbcpu/graph_params.h"
+#include "wbcpu/graphics.h"
 #include "wbcpu/kernels.h"
 #include "wbcpu/launch.h"
 #include "wbcpu/device_limits.h"

@@ -33,6 +33,11 @@ int missing_header(const char *name, int *translations);
 void note_used_names(const struct source *s);
 void write_missing_headers(void);
 
+/* --- modules.c ---------------------------------------------------------------------- */
+
+extern int module_mode; /* set by --module */
+void register_kernels(struct source *s);
+
 /* --- headers.c again ---------------------------------------------------------------- */
 
 /* Writes OUT.number.h. */

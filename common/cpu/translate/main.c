@@ -1,6 +1,6 @@
 /* main.c - translates CUDA source to C++17 for the CPU back end:
  *
- *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--check]
+ *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--check] [--module]
  *
  * writes OUTDIR/FILE.cu.cpp. The local headers that contain CUDA syntax, or include such a
  * header, become OUTDIR/FILE.cu.1.h, FILE.cu.2.h, ...; the #include lines name those.
@@ -10,7 +10,8 @@
  * OUTDIR/FILE.cu.headers.d tells make that OBJECT depends on the headers.
  *
  * --check translates for check mode: loops over a warp stay as they are, because each
- * shuffle is counted, and the variables of the host are listed.
+ * shuffle is counted, and the variables of the host are listed. --module translates for a
+ * library that cuModuleLoad loads.
  *
  * After an error nothing is left: neither these files nor those of an earlier run.
  *
@@ -53,7 +54,8 @@ static int make_folder(const char *path) /* and its parents */
 static int usage(void)
 {
     fprintf(
-        stderr, "usage: translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--check]\n");
+        stderr, "usage: translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--check] "
+                "[--module]\n");
     return 2;
 }
 
@@ -79,6 +81,8 @@ int main(int argc, char **argv)
         int more = i + 1 < argc;
         if (strcmp(argv[i], "--check") == 0)
             check_mode = 1;
+        else if (strcmp(argv[i], "--module") == 0)
+            module_mode = 1;
         else if (strcmp(argv[i], "-d") == 0 && more)
             object = argv[++i];
         else if (strcmp(argv[i], "-I") == 0 && more)

@@ -10,15 +10,11 @@
 
 static const struct library {
     const char *headers;  /* separated by spaces */
-    const char *names;    /* prefixes of its names; "": the back end has all of them */
+    const char *names;    /* prefixes of its names */
     const char *sentence; /* the alternative */
 } libraries[] = {
     {"cudnn.h cudnn_frontend.h", "cudnn CUDNN_",
      "cuDNN is not supported: write the kernel yourself"},
-    {"nvrtc.h", "nvrtc NVRTC_",
-     "NVRTC is not supported: compile the kernel with the program"},
-    {"cusparse.h cusparse_v2.h", "cusparse CUSPARSE_",
-     "cuSPARSE is not supported: write the kernel yourself, for example one warp per row"},
     {"cusolverDn.h cusolverSp.h cusolver_common.h", "cusolver CUSOLVER_",
      "cuSOLVER is not supported: use LAPACK on the host, or write the kernel yourself"},
     {"nccl.h", "nccl NCCL_", "NCCL is not supported: there is one device"},
@@ -32,17 +28,8 @@ static const struct library {
     {"cudla.h", "cudla CUDLA_",
      "cuDLA is not supported: the back end has no deep learning accelerator"},
     {"cublasXt.h", "cublasXt", "cuBLASXt is not supported: use cublas_v2.h"},
-    {"cuda_gl_interop.h", "cudaGraphics cudaGL",
-     "OpenGL interoperability is not supported: copy the result to the host, then draw it"},
     {"cuda_egl_interop.h", "cudaEgl cudaGraphicsEGL",
      "EGL interoperability is not supported: copy the result to the host"},
-    {"device_functions.h math_functions.h device_atomic_functions.h host_defines.h "
-     "builtin_types.h cuda_texture_types.h texture_types.h texture_fetch_functions.h "
-     "texture_indirect_functions.h surface_types.h surface_functions.h "
-     "surface_indirect_functions.h cuda_surface_types.h channel_descriptor.h "
-     "driver_functions.h cuda_device_runtime_api.h sm_20_atomic_functions.h "
-     "sm_20_intrinsics.h sm_30_intrinsics.h sm_35_intrinsics.h sm_60_atomic_functions.h",
-     "", ""}, /* cuda_runtime.h has all of it */
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 static int numbers[LIBRARIES]; /* of the generated header; 0: not included */

@@ -1,6 +1,8 @@
-/* blas.cpp - cuBLAS and cuBLASLt, except GEMM. */
+/* blas.cpp - cuBLAS and cuBLASLt, except GEMM; cuSPARSE. */
 #include "../blas_matrices.cpp"
 #include "../blas_mixed.cpp"
 #include "../blas_vectors.cpp"
 #include "../cublas_status.cpp"
 #include "../cublaslt.cpp"
+#include "../sparse.cpp"
+#include "../sparse_descriptions.cpp"

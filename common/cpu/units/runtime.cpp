@@ -5,6 +5,7 @@
 #include "../graph.cpp"
 #include "../graph_conditions.cpp"
 #include "../graph_nodes.cpp"
+#include "../graphics.cpp"
 #include "../memory.cpp"
 #include "../sobol.cpp"
 #include "../stream.cpp"

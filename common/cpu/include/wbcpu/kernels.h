@@ -16,9 +16,17 @@ struct wbcpu_kernel_call {
     bool cooperative;
 };
 typedef void (*wbcpu_kernel_launcher)(void (*kernel)(), const wbcpu_kernel_call *call);
+struct wbcpu_parameter {
+    size_t bytes, alignment;
+};
 
 extern "C" {
-void wbcpu_know_kernel(const void *address, wbcpu_kernel_launcher launcher);
+/* parameters: a list that ends with {0, 0} */
+void wbcpu_know_kernel(
+    const void *address, wbcpu_kernel_launcher launcher,
+    const wbcpu_parameter *parameters);
+/* NULL: the kernel is not known */
+const wbcpu_parameter *wbcpu_parameters_of(const void *address);
 /* cudaErrorInvalidDeviceFunction: kernel_address has not seen it */
 cudaError_t wbcpu_launch_known(const void *address, const wbcpu_kernel_call *call);
 }
@@ -31,19 +39,22 @@ void launch_with(
 {
     launch(
         c.file, c.line, "started by its address",
-        config(c.grid, c.block, c.shared_bytes, c.stream),
-        [=](auto &...a) { kernel(a...); })(
-        *static_cast<std::decay_t<P> *>(c.arguments[I])...);
+        config(c.grid, c.block, c.shared_bytes, c.stream), [=](auto &...a) {
+            kernel(a...);
+        })(*static_cast<std::decay_t<P> *>(c.arguments[I])...);
 }
 template <class... P> void launch_typed(void (*kernel)(), const wbcpu_kernel_call *c)
 {
     launch_with(
         reinterpret_cast<void (*)(P...)>(kernel), *c, std::index_sequence_for<P...>());
 }
+template <class... P>
+inline constexpr wbcpu_parameter parameters_of[] = {
+    {sizeof(std::decay_t<P>), alignof(std::decay_t<P>)}..., {0, 0}};
 template <class... P> const void *kernel_address(void (*kernel)(P...))
 {
     const void *address = reinterpret_cast<const void *>(kernel);
-    wbcpu_know_kernel(address, launch_typed<P...>);
+    wbcpu_know_kernel(address, launch_typed<P...>, parameters_of<P...>);
     return address;
 }
 static inline const void *kernel_address(const void *address)
@@ -51,6 +62,11 @@ static inline const void *kernel_address(const void *address)
     return address;
 }
 }  // namespace wbcpu
+
+/* The translator writes it after each kernel of a module (wbcpu/modules.h). */
+#define WBCPU_MODULE_KERNEL(kernel)                                                      \
+    static const void *const wbcpu_module_##kernel __attribute__((used)) =               \
+        ::wbcpu::kernel_address(kernel);
 
 /* Blocks of every launch can wait for one another (grid.cpp), in check mode only those of
  * a cooperative one. file, line: of the call */

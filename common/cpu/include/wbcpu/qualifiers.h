@@ -12,8 +12,11 @@
 
 /* In a program, a thread-local variable has a constant offset from the thread pointer. A
  * shared library can be loaded later (dlopen), when the memory for such offsets is taken:
- * its variables lie in a block of their own, whose address is a call. */
-#if defined __PIC__ && !defined __PIE__
+ * its variables lie in a block of their own, whose address is a call. A module
+ * (wbcpu/modules.h) uses the variables of the program that loads it. */
+#ifdef WBCPU_MODULE
+#define WBCPU_THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
+#elif defined __PIC__ && !defined __PIE__
 #define WBCPU_THREAD_LOCAL                                                               \
     __thread __attribute__((tls_model("local-dynamic"), visibility("hidden")))
 #else
@@ -59,6 +62,10 @@
  * variables. The next block on this CPU thread finds the values of the previous one. */
 #define __shared__ static __thread __attribute__((aligned(16)))
 #endif
+#ifdef WBCPU_MODULE /* cuModuleGetGlobal finds it */
+#define __constant__
+#else
 #define __constant__ static
+#endif
 
 #endif

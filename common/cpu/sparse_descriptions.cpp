@@ -1,0 +1,197 @@
+/* sparse_descriptions.cpp - cuSPARSE's handles, and descriptions of matrices and vectors. */
+#include "sparse.h"
+
+namespace wbcpu
+{
+extern "C" const char *cusparseGetErrorName(status s)
+{
+    static const char *const names[] = {
+        "CUSPARSE_STATUS_SUCCESS",
+        "CUSPARSE_STATUS_NOT_INITIALIZED",
+        "CUSPARSE_STATUS_ALLOC_FAILED",
+        "CUSPARSE_STATUS_INVALID_VALUE",
+        "CUSPARSE_STATUS_ARCH_MISMATCH",
+        "CUSPARSE_STATUS_MAPPING_ERROR",
+        "CUSPARSE_STATUS_EXECUTION_FAILED",
+        "CUSPARSE_STATUS_INTERNAL_ERROR",
+        "CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED",
+        "CUSPARSE_STATUS_ZERO_PIVOT",
+        "CUSPARSE_STATUS_NOT_SUPPORTED",
+        "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES"};
+    return (size_t)s < sizeof names / sizeof *names ? names[s]
+                                                    : "unrecognized status code";
+}
+extern "C" const char *cusparseGetErrorString(status s)
+{
+    static const char *const sentences[] = {
+        "success",
+        "the library was not initialized",
+        "an internal allocation failed",
+        "an invalid value was passed to the function",
+        "the device lacks a feature that the function needs",
+        "an access to device memory failed",
+        "the program failed to execute on the device",
+        "an internal operation failed",
+        "the matrix type is not supported",
+        "zero pivot",
+        "the functionality requested is not supported by the CPU back end",
+        "insufficient resources"};
+    return (size_t)s < sizeof sentences / sizeof *sentences ? sentences[s]
+                                                            : "unrecognized status code";
+}
+extern "C" status cusparseCreate(cusparseHandle_t *h)
+{
+    *h = new cusparseContext();
+    return CUSPARSE_STATUS_SUCCESS;
+}
+extern "C" status cusparseDestroy(cusparseHandle_t h)
+{
+    if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;
+    cudaStreamSynchronize(h->stream);
+    delete h;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+extern "C" status cusparseGetVersion(cusparseHandle_t, int *version)
+{
+    *version = CUSPARSE_VERSION;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+/* Sets *to, or the field of what h describes. */
+#define SET(name, Object, Value, field)                                                  \
+    extern "C" status name(Object h, Value value)                                        \
+    {                                                                                    \
+        if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;                                  \
+        h->field = value;                                                                \
+        return CUSPARSE_STATUS_SUCCESS;                                                  \
+    }
+#define GET(name, Object, Value, field)                                                  \
+    extern "C" status name(Object h, Value *to)                                          \
+    {                                                                                    \
+        if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;                                  \
+        *to = h->field;                                                                  \
+        return CUSPARSE_STATUS_SUCCESS;                                                  \
+    }
+#define DESTROY(name, Object)                                                            \
+    extern "C" status name(Object object)                                                \
+    {                                                                                    \
+        delete object;                                                                   \
+        return CUSPARSE_STATUS_SUCCESS;                                                  \
+    }
+#define CREATE(name, Type)                                                               \
+    extern "C" status name(Type **object)                                                \
+    {                                                                                    \
+        *object = new Type();                                                            \
+        return CUSPARSE_STATUS_SUCCESS;                                                  \
+    }
+SET(cusparseSetStream, cusparseHandle_t, cudaStream_t, stream)
+GET(cusparseGetStream, cusparseHandle_t, cudaStream_t, stream)
+SET(cusparseSetPointerMode, cusparseHandle_t, cusparsePointerMode_t, pointers)
+GET(cusparseGetPointerMode, cusparseHandle_t, cusparsePointerMode_t, pointers)
+CREATE(cusparseCreateMatDescr, cusparseMatDescr)
+DESTROY(cusparseDestroyMatDescr, cusparseMatDescr_t)
+SET(cusparseSetMatType, cusparseMatDescr_t, cusparseMatrixType_t, type)
+SET(cusparseSetMatIndexBase, cusparseMatDescr_t, cusparseIndexBase_t, base)
+SET(cusparseSetMatFillMode, cusparseMatDescr_t, cusparseFillMode_t, fill)
+SET(cusparseSetMatDiagType, cusparseMatDescr_t, cusparseDiagType_t, diagonal)
+CREATE(cusparseCreateCsrilu02Info, csrilu02Info)
+DESTROY(cusparseDestroyCsrilu02Info, csrilu02Info_t)
+CREATE(cusparseSpSV_createDescr, cusparseSpSVDescr)
+DESTROY(cusparseSpSV_destroyDescr, cusparseSpSVDescr_t)
+DESTROY(cusparseDestroySpMat, cusparseConstSpMatDescr_t)
+DESTROY(cusparseDestroyDnVec, cusparseConstDnVecDescr_t)
+DESTROY(cusparseDestroyDnMat, cusparseConstDnMatDescr_t)
+SET(cusparseDnVecSetValues, cusparseDnVecDescr_t, void *, values)
+#undef SET
+#undef GET
+#undef CREATE
+#undef DESTROY
+
+static status create(
+    cusparseSpMatDescr_t *matrix, cusparseFormat_t format, int64_t rows, int64_t columns,
+    int64_t count, void *row, void *column, void *values, cusparseIndexType_t row_type,
+    cusparseIndexType_t column_type, cusparseIndexBase_t base, cudaDataType type)
+{
+    if (rows < 0 || columns < 0 || count < 0) return CUSPARSE_STATUS_INVALID_VALUE;
+    *matrix = new cusparseSpMatDescr{
+        format,
+        rows,
+        columns,
+        count,
+        row,
+        column,
+        values,
+        row_type,
+        column_type,
+        base,
+        type,
+        CUSPARSE_FILL_MODE_LOWER,
+        CUSPARSE_DIAG_TYPE_NON_UNIT};
+    return CUSPARSE_STATUS_SUCCESS;
+}
+extern "C" status cusparseCreateCsr(
+    cusparseSpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t count,
+    void *row_offsets, void *column_indices, void *values,
+    cusparseIndexType_t offset_type, cusparseIndexType_t index_type,
+    cusparseIndexBase_t base, cudaDataType type)
+{
+    return create(
+        matrix, CUSPARSE_FORMAT_CSR, rows, columns, count, row_offsets, column_indices,
+        values, offset_type, index_type, base, type);
+}
+extern "C" status cusparseCreateCsc(
+    cusparseSpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t count,
+    void *column_offsets, void *row_indices, void *values,
+    cusparseIndexType_t offset_type, cusparseIndexType_t index_type,
+    cusparseIndexBase_t base, cudaDataType type)
+{
+    return create(
+        matrix, CUSPARSE_FORMAT_CSC, rows, columns, count, row_indices, column_offsets,
+        values, index_type, offset_type, base, type);
+}
+extern "C" status cusparseCreateCoo(
+    cusparseSpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t count,
+    void *row_indices, void *column_indices, void *values, cusparseIndexType_t index_type,
+    cusparseIndexBase_t base, cudaDataType type)
+{
+    return create(
+        matrix, CUSPARSE_FORMAT_COO, rows, columns, count, row_indices, column_indices,
+        values, index_type, index_type, base, type);
+}
+extern "C" status
+cusparseCsrSetPointers(cusparseSpMatDescr_t a, void *row, void *column, void *values)
+{
+    a->row = row, a->column = column, a->values = values;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+extern "C" status cusparseSpMatGetSize(
+    cusparseConstSpMatDescr_t a, int64_t *rows, int64_t *columns, int64_t *count)
+{
+    *rows = a->rows, *columns = a->columns, *count = a->count;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+extern "C" status cusparseSpMatSetAttribute(
+    cusparseSpMatDescr_t a, cusparseSpMatAttribute_t attribute, void *value, size_t)
+{
+    if (attribute == CUSPARSE_SPMAT_FILL_MODE)
+        a->fill = *(cusparseFillMode_t *)value;
+    else
+        a->diagonal = *(cusparseDiagType_t *)value;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+extern "C" status cusparseCreateDnVec(
+    cusparseDnVecDescr_t *vector, int64_t size, void *values, cudaDataType type)
+{
+    *vector = new cusparseDnVecDescr{size, values, type};
+    return CUSPARSE_STATUS_SUCCESS;
+}
+extern "C" status cusparseCreateDnMat(
+    cusparseDnMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t ld, void *values,
+    cudaDataType type, cusparseOrder_t order)
+{
+    if (ld < (order == CUSPARSE_ORDER_ROW ? columns : rows))
+        return CUSPARSE_STATUS_INVALID_VALUE;
+    *matrix = new cusparseDnMatDescr{rows, columns, ld, values, type, order};
+    return CUSPARSE_STATUS_SUCCESS;
+}
+}  // namespace wbcpu
