@@ -47,6 +47,10 @@ if [ "$level" = test ]; then
     have g++-11 || ! apt-cache show g++-11 >/dev/null 2>&1 || need g++-11
     ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 || need libclang-rt-dev
     sentencepiece || need libsentencepiece-dev
+    # OpenGL without a screen
+    ls /usr/lib/*/dri/swrast_dri.so >/dev/null 2>&1 || need libgl1-mesa-dri
+    ls /usr/lib/*/libEGL_mesa.so.0 >/dev/null 2>&1 || need libegl1
+    ls /usr/lib/*/libGL.so.1 >/dev/null 2>&1 || need libgl1
 fi
 
 may_install() { # sets $sudo
