@@ -200,7 +200,10 @@ static void test_textures()
 
 int main()
 {
-    if (!make_context()) return puts("no OpenGL: apt-get install libegl1 libgl1 libgl1-mesa-dri");
+    if (!make_context()) {
+        puts("no OpenGL: apt-get install libegl1 libgl1 libgl1-mesa-dri");
+        return 1;
+    }
     test_buffer();
     test_textures();
     return 0;
