@@ -7,86 +7,13 @@
 #include <string.h>
 
 #include "cuda_runtime_api.h"
+#include "wbcpu/driver_types.h"
 
 #ifndef CUDA_VERSION
 #define CUDA_VERSION CUDART_VERSION
 #endif
 #define __cuda_cuda_h__ /* helper_cuda.h asks for it */
 #define CUDAAPI
-
-typedef struct CUstream_st *CUstream;
-typedef struct CUevent_st *CUevent;
-typedef struct CUctx_st *CUcontext;
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
-typedef int CUdevice;
-typedef unsigned long long CUdeviceptr;
-typedef struct {
-    char bytes[16];
-} CUuuid;
-
-typedef enum {
-    CUDA_SUCCESS = 0,
-    CUDA_ERROR_INVALID_VALUE = 1,
-    CUDA_ERROR_OUT_OF_MEMORY = 2,
-    CUDA_ERROR_NOT_INITIALIZED = 3,
-    CUDA_ERROR_NO_DEVICE = 100,
-    CUDA_ERROR_INVALID_DEVICE = 101,
-    CUDA_ERROR_INVALID_IMAGE = 200,
-    CUDA_ERROR_INVALID_CONTEXT = 201,
-    CUDA_ERROR_FILE_NOT_FOUND = 301,
-    CUDA_ERROR_INVALID_HANDLE = 400,
-    CUDA_ERROR_NOT_FOUND = 500,
-    CUDA_ERROR_NOT_READY = 600,
-    CUDA_ERROR_ILLEGAL_ADDRESS = 700,
-    CUDA_ERROR_LAUNCH_FAILED = 719,
-    CUDA_ERROR_NOT_SUPPORTED = 801,
-    CUDA_ERROR_UNKNOWN = 999
-} CUresult;
-
-typedef enum { /* the values of cudaDeviceAttr */
-               CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
-               CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
-               CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y = 3,
-               CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z = 4,
-               CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,
-               CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6,
-               CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7,
-               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
-               CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY = 9,
-               CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
-               CU_DEVICE_ATTRIBUTE_MAX_PITCH = 11,
-               CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK = 12,
-               CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
-               CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT = 14,
-               CU_DEVICE_ATTRIBUTE_GPU_OVERLAP = 15,
-               CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
-               CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT = 17,
-               CU_DEVICE_ATTRIBUTE_INTEGRATED = 18,
-               CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19,
-               CU_DEVICE_ATTRIBUTE_COMPUTE_MODE = 20,
-               CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS = 31,
-               CU_DEVICE_ATTRIBUTE_ECC_ENABLED = 32,
-               CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
-               CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
-               CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
-               CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
-               CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
-               CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
-               CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT = 40,
-               CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
-               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
-               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
-               CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83,
-               CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
-               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
-} CUdevice_attribute;
-
-enum { CU_CTX_SCHED_AUTO = 0, CU_CTX_SCHED_SPIN = 1, CU_CTX_MAP_HOST = 8 };
-enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
-enum { CU_EVENT_DEFAULT = 0, CU_EVENT_BLOCKING_SYNC = 1, CU_EVENT_DISABLE_TIMING = 2 };
-enum { CU_MEM_ATTACH_GLOBAL = 1, CU_MEM_ATTACH_HOST = 2 };
 
 /* NAME(PARAMETERS) does the runtime's CALL. */
 #define WBCPU_DRIVER(name, parameters, call)                                             \
@@ -134,6 +61,18 @@ static inline CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevic
                        minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
 }
 
+static inline CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+    struct cudaDeviceProp properties;
+    cudaError_t error = cudaGetDeviceProperties(&properties, device);
+    if (!error) memcpy(uuid, properties.uuid, sizeof *uuid);
+    return (CUresult)error;
+}
+#define cuDeviceGetUuid_v2 cuDeviceGetUuid
+WBCPU_DRIVER(
+    cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer),
+    cudaDeviceCanAccessPeer(can, device, peer))
+
 #define WBCPU_CONTEXT ((CUcontext)1)
 static inline CUresult wbcpu_context(CUcontext *context, CUdevice device)
 {
@@ -148,7 +87,7 @@ WBCPU_DRIVER(
 WBCPU_DRIVER(
     cuCtxCreate, (CUcontext * c, unsigned, CUdevice device), wbcpu_context(c, device))
 WBCPU_DRIVER(
-    cuCtxCreate, (CUcontext * c, const void *, unsigned, CUdevice device),
+    cuCtxCreate, (CUcontext * c, CUctxCreateParams *, unsigned, CUdevice device),
     wbcpu_context(c, device))
 #else
 #define cuCtxCreate(context, flags, device)                                              \
@@ -157,6 +96,10 @@ WBCPU_DRIVER(
 WBCPU_DRIVER(
     cuDevicePrimaryCtxRetain, (CUcontext * c, CUdevice device), wbcpu_context(c, device))
 WBCPU_DRIVER(cuDevicePrimaryCtxRelease, (CUdevice device), cudaSetDevice(device))
+WBCPU_DRIVER(
+    cuCtxGetApiVersion, (CUcontext c, unsigned *version),
+    c &&c != WBCPU_CONTEXT ? (int)CUDA_ERROR_INVALID_CONTEXT
+                           : (*version = CUDA_VERSION, 0))
 WBCPU_DRIVER(cuCtxDestroy, (CUcontext c), wbcpu_is_context(c))
 WBCPU_DRIVER(cuCtxSetCurrent, (CUcontext c), wbcpu_is_context(c))
 WBCPU_DRIVER(cuCtxPushCurrent, (CUcontext c), wbcpu_is_context(c))
@@ -164,6 +107,14 @@ WBCPU_DRIVER(cuCtxPopCurrent, (CUcontext * c), wbcpu_context(c, 0))
 WBCPU_DRIVER(cuCtxGetCurrent, (CUcontext * c), wbcpu_context(c, 0))
 WBCPU_DRIVER(cuCtxGetDevice, (CUdevice * device), cudaGetDevice(device))
 WBCPU_DRIVER(cuCtxSynchronize, (void), cudaDeviceSynchronize())
+
+/* All contexts are the one device, which is no peer of itself. */
+WBCPU_DRIVER(
+    cuCtxEnablePeerAccess, (CUcontext c, unsigned flags),
+    c == WBCPU_CONTEXT ? cudaDeviceEnablePeerAccess(0, flags) : cudaErrorInvalidValue)
+WBCPU_DRIVER(
+    cuCtxDisablePeerAccess, (CUcontext c),
+    c == WBCPU_CONTEXT ? cudaDeviceDisablePeerAccess(0) : cudaErrorInvalidValue)
 
 /* --- memory --------------------------------------------------------------------------- */
 static inline CUresult cuMemAlloc(CUdeviceptr *p, size_t bytes)
@@ -189,6 +140,21 @@ static inline CUresult cuMemsetD32(CUdeviceptr p, unsigned value, size_t count)
     return (CUresult)error;
 }
 WBCPU_DRIVER(cuMemAllocHost, (void **p, size_t bytes), cudaMallocHost(p, bytes))
+WBCPU_DRIVER(
+    cuMemHostAlloc, (void **p, size_t bytes, unsigned flags),
+    cudaHostAlloc(p, bytes, flags))
+static inline CUresult
+cuMemHostGetDevicePointer(CUdeviceptr *p, void *host, unsigned flags)
+{
+    void *memory = NULL;
+    cudaError_t error = cudaHostGetDevicePointer((void **)&memory, host, flags);
+    if (!error) *p = (CUdeviceptr)(size_t)memory;
+    return (CUresult)error;
+}
+WBCPU_DRIVER(
+    cuMemHostRegister, (void *p, size_t bytes, unsigned flags),
+    cudaHostRegister(p, bytes, flags))
+WBCPU_DRIVER(cuMemHostUnregister, (void *p), cudaHostUnregister(p))
 WBCPU_DRIVER(cuMemFree, (CUdeviceptr p), cudaFree(WBCPU_AT(p)))
 WBCPU_DRIVER(cuMemFreeHost, (void *p), cudaFreeHost(p))
 WBCPU_DRIVER(cuMemGetInfo, (size_t * free, size_t *total), cudaMemGetInfo(free, total))
@@ -205,6 +171,9 @@ WBCPU_DRIVER(
     cuMemcpyDtoD, (CUdeviceptr dst, CUdeviceptr src, size_t bytes),
     cudaMemcpy(WBCPU_AT(dst), WBCPU_AT(src), bytes, cudaMemcpyDeviceToDevice))
 WBCPU_DRIVER(
+    cuMemcpy, (CUdeviceptr dst, CUdeviceptr src, size_t bytes),
+    cudaMemcpy(WBCPU_AT(dst), WBCPU_AT(src), bytes, cudaMemcpyDefault))
+WBCPU_DRIVER(
     cuMemcpyHtoDAsync, (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream),
     cudaMemcpyAsync(WBCPU_AT(dst), src, bytes, cudaMemcpyHostToDevice, stream))
 WBCPU_DRIVER(
@@ -215,6 +184,10 @@ WBCPU_DRIVER(
 WBCPU_DRIVER(
     cuStreamCreate, (CUstream * stream, unsigned flags),
     cudaStreamCreateWithFlags(stream, flags))
+WBCPU_DRIVER(cuStreamQuery, (CUstream stream), cudaStreamQuery(stream))
+WBCPU_DRIVER(
+    cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
+    cudaStreamWaitEvent(stream, event, flags))
 WBCPU_DRIVER(cuStreamSynchronize, (CUstream stream), cudaStreamSynchronize(stream))
 WBCPU_DRIVER(cuStreamDestroy, (CUstream stream), cudaStreamDestroy(stream))
 WBCPU_DRIVER(
@@ -222,6 +195,7 @@ WBCPU_DRIVER(
     cudaEventCreateWithFlags(event, flags))
 WBCPU_DRIVER(
     cuEventRecord, (CUevent event, CUstream stream), cudaEventRecord(event, stream))
+WBCPU_DRIVER(cuEventQuery, (CUevent event), cudaEventQuery(event))
 WBCPU_DRIVER(cuEventSynchronize, (CUevent event), cudaEventSynchronize(event))
 WBCPU_DRIVER(
     cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end),
@@ -233,6 +207,57 @@ WBCPU_DRIVER(
 WBCPU_DRIVER(
     cuGetErrorString, (CUresult error, const char **text),
     (*text = cudaGetErrorString((enum cudaError)error), cudaSuccess))
+
+/* --- kernels of modules ------------------------------------------------------------------ */
+WBCPU_DRIVER(
+    cuFuncSetAttribute, (CUfunction kernel, CUfunction_attribute attribute, int value),
+    cudaFuncSetAttribute((const void *)kernel, (enum cudaFuncAttribute)attribute, value))
+WBCPU_DRIVER(
+    cuFuncSetCacheConfig, (CUfunction kernel, CUfunc_cache config),
+    cudaFuncSetCacheConfig((const void *)kernel, (enum cudaFuncCache)config))
+WBCPU_DRIVER(
+    cuOccupancyMaxActiveBlocksPerMultiprocessor,
+    (int *blocks, CUfunction kernel, int threads, size_t bytes),
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks, (const void *)kernel, threads, bytes))
+static inline CUresult cuOccupancyMaxPotentialBlockSize(
+    int *blocks, int *threads, CUfunction kernel, CUoccupancyB2DSize bytes_of,
+    size_t bytes, int limit)
+{
+    (void)kernel, (void)bytes_of, (void)bytes; /* as cudaOccupancyMaxPotentialBlockSize */
+    *threads = limit > 0 && limit < 256 ? limit : 256;
+    return (CUresult)cudaDeviceGetAttribute(blocks, cudaDevAttrMultiProcessorCount, 0);
+}
+static inline CUresult
+cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction kernel)
+{
+    struct cudaFuncAttributes a;
+    cudaError_t error = cudaFuncGetAttributes(&a, (const void *)kernel);
+    if (error) return (CUresult)error;
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = a.maxThreadsPerBlock;
+        break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        *value = (int)a.sharedSizeBytes;
+        break;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+        *value = (int)a.constSizeBytes;
+        break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        *value = (int)a.localSizeBytes;
+        break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        *value = a.numRegs;
+        break;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = a.maxDynamicSharedSizeBytes;
+        break;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
 #undef WBCPU_DRIVER
 #undef WBCPU_AT
 
