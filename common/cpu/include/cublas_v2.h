@@ -149,6 +149,35 @@ cublasStatus_t wbcpu_gemm_bias(
 
 #ifdef __cplusplus
 }
+/* The older form, with the element type of the sums */
+static inline cublasComputeType_t wbcpu_compute_type(cudaDataType type)
+{
+    return type == CUDA_R_16F   ? CUBLAS_COMPUTE_16F
+           : type == CUDA_R_64F ? CUBLAS_COMPUTE_64F
+           : type == CUDA_R_32I ? CUBLAS_COMPUTE_32I
+                                : CUBLAS_COMPUTE_32F;
+}
+static inline cublasStatus_t cublasGemmEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    const void *B, cudaDataType Btype, int ldb, const void *beta, void *C,
+    cudaDataType Ctype, int ldc, cudaDataType type, cublasGemmAlgo_t algo)
+{
+    return cublasGemmEx(
+        handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C,
+        Ctype, ldc, wbcpu_compute_type(type), algo);
+}
+static inline cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    long long int strideA, const void *B, cudaDataType Btype, int ldb,
+    long long int strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
+    long long int strideC, int batchCount, cudaDataType type, cublasGemmAlgo_t algo)
+{
+    return cublasGemmStridedBatchedEx(
+        handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb,
+        strideB, beta, C, Ctype, ldc, strideC, batchCount, wbcpu_compute_type(type), algo);
+}
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 

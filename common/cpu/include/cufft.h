@@ -64,6 +64,11 @@ struct fft_plan {
 
     bool plain; /* no embedded strides were given */
 
+    /* Functions in place of the loads and stores (cufftXtSetCallback), or NULL */
+    struct callback {
+        void *function, *info;
+    } load, store;
+
     /* In place, the lines of real numbers are as long as those of complex ones. */
     void pad_real(bool real_in, bool real_out)
     {
@@ -86,6 +91,28 @@ struct fft_plan {
     {
         return ((b * size[0] + i) * size[1] + j) * size[2] + k;
     }
+    /* std::complex has the layout of cufftComplex, but is passed in another way. */
+    template <class E>
+    using element = std::conditional_t<
+        std::is_same_v<E, std::complex<float>>, cufftComplex,
+        std::conditional_t<std::is_same_v<E, std::complex<double>>, cufftDoubleComplex, E>>;
+    template <class E> E fetch(const void *from, long at) const
+    {
+        typedef element<E> (*function)(void *, size_t, void *, void *);
+        if (!load.function) return ((const E *)from)[at];
+        element<E> x = ((function)load.function)(
+            const_cast<void *>(from), (size_t)at, load.info, nullptr);
+        return (E &)x;
+    }
+    template <class E> void put(void *to, long at, E x) const
+    {
+        typedef void (*function)(void *, size_t, element<E>, void *, void *);
+        if (store.function)
+            ((function)store.function)(
+                to, (size_t)at, (element<E> &)x, store.info, nullptr);
+        else
+            ((E *)to)[at] = x;
+    }
     template <class T> void run(const void *from, void *to, bool real_in, bool real_out, int sign) const
     {
         typedef std::complex<T> C;
@@ -93,7 +120,7 @@ struct fft_plan {
         std::vector<C> data((size_t)(one * batch));
         each(real_out, [&](long b, long i, long j, long k) {
             long at = in.at(b, i, j, k);
-            C x = real_in ? C(((const T *)from)[at]) : ((const C *)from)[at];
+            C x = real_in ? C(fetch<T>(from, at)) : fetch<C>(from, at);
             data[(size_t)index(b, i, j, k)] = x;
             if (real_out && k && k < size[2] - k) /* the other half is its mirror */
                 data[(size_t)index(b, (size[0] - i) % size[0], (size[1] - j) % size[1], size[2] - k)] =
@@ -104,9 +131,9 @@ struct fft_plan {
         each(real_in, [&](long b, long i, long j, long k) {
             C x = data[(size_t)index(b, i, j, k)];
             if (real_out)
-                ((T *)to)[out.at(b, i, j, k)] = x.real();
+                put<T>(to, out.at(b, i, j, k), x.real());
             else
-                ((C *)to)[out.at(b, i, j, k)] = x;
+                put<C>(to, out.at(b, i, j, k), x);
         });
     }
 };

@@ -1,5 +1,5 @@
-/* cufftXt.h - cuFFT plans by cudaDataType, and its calls for several GPUs, with one GPU.
- * No callbacks. */
+/* cufftXt.h - cuFFT plans by cudaDataType, and its calls for several GPUs; here
+ * there is one. Callbacks get no shared memory. */
 #ifndef WBCPU_CUFFTXT_H
 #define WBCPU_CUFFTXT_H
 
@@ -73,6 +73,56 @@ WBCPU_CALL cufftXtExec(cufftHandle plan, void *in, void *out, int direction)
     case CUFFT_Z2D: return cufftExecZ2D(plan, (cufftDoubleComplex *)in, (cufftDoubleReal *)out);
     }
     return CUFFT_INVALID_TYPE;
+}
+
+/* --- callbacks: functions that load the input and store the output --------------------- */
+typedef cufftComplex (*cufftCallbackLoadC)(
+    void *input, size_t offset, void *info, void *shared);
+typedef cufftDoubleComplex (*cufftCallbackLoadZ)(
+    void *input, size_t offset, void *info, void *shared);
+typedef cufftReal (*cufftCallbackLoadR)(
+    void *input, size_t offset, void *info, void *shared);
+typedef cufftDoubleReal (*cufftCallbackLoadD)(
+    void *input, size_t offset, void *info, void *shared);
+typedef void (*cufftCallbackStoreC)(
+    void *output, size_t offset, cufftComplex element, void *info, void *shared);
+typedef void (*cufftCallbackStoreZ)(
+    void *output, size_t offset, cufftDoubleComplex element, void *info, void *shared);
+typedef void (*cufftCallbackStoreR)(
+    void *output, size_t offset, cufftReal element, void *info, void *shared);
+typedef void (*cufftCallbackStoreD)(
+    void *output, size_t offset, cufftDoubleReal element, void *info, void *shared);
+typedef enum cufftXtCallbackType_t {
+    CUFFT_CB_LD_COMPLEX = 0,
+    CUFFT_CB_LD_COMPLEX_DOUBLE = 1,
+    CUFFT_CB_LD_REAL = 2,
+    CUFFT_CB_LD_REAL_DOUBLE = 3,
+    CUFFT_CB_ST_COMPLEX = 4,
+    CUFFT_CB_ST_COMPLEX_DOUBLE = 5,
+    CUFFT_CB_ST_REAL = 6,
+    CUFFT_CB_ST_REAL_DOUBLE = 7,
+    CUFFT_CB_UNDEFINED = 8
+} cufftXtCallbackType;
+
+/* functions, infos: one for each GPU */
+WBCPU_CALL cufftXtSetCallback(
+    cufftHandle plan, void **functions, cufftXtCallbackType type, void **infos)
+{
+    auto found = wbcpu::fft_plans().find(plan);
+    if (found == wbcpu::fft_plans().end()) return CUFFT_INVALID_PLAN;
+    wbcpu::fft_plan &p = found->second;
+    bool wide = p.type == CUFFT_Z2Z || p.type == CUFFT_D2Z || p.type == CUFFT_Z2D;
+    bool loads = type < CUFFT_CB_ST_COMPLEX;
+    bool real = loads ? p.type == CUFFT_R2C || p.type == CUFFT_D2Z
+                      : p.type == CUFFT_C2R || p.type == CUFFT_Z2D;
+    if (type != (loads ? 0 : 4) + 2 * real + wide) return CUFFT_INVALID_TYPE;
+    (loads ? p.load : p.store) = {
+        functions ? *functions : nullptr, infos ? *infos : nullptr};
+    return CUFFT_SUCCESS;
+}
+WBCPU_CALL cufftXtClearCallback(cufftHandle plan, cufftXtCallbackType type)
+{
+    return cufftXtSetCallback(plan, nullptr, type, nullptr);
 }
 
 /* --- several GPUs: there is one ------------------------------------------------------- */

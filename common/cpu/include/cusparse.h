@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define CUSPARSE_VERSION 12600
+#define CUSPARSEAPI /* helper_cuda.h asks for it */
 
 typedef struct cusparseContext *cusparseHandle_t;
 typedef struct cusparseMatDescr *cusparseMatDescr_t; /* of the older calls */

@@ -122,6 +122,14 @@ static void matrices(cublasHandle_t blas)
         CUBLAS_DIAG_NON_UNIT, N, N, &one, da, LD, dc, LD, dc, LD);
     expect("from the right", element(dc, 4, 2), 2.5);
 
+    cublasGemmEx( // the older form, with an element type for the sums
+        blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, N, &half, db, CUDA_R_64F, LD, db, CUDA_R_64F, LD,
+        &zero, dc, CUDA_R_64F, LD, CUDA_R_64F, CUBLAS_GEMM_DEFAULT);
+    double first = 0;
+    for (int k = 0; k < N; k++)
+        first += 0.5 * (0.5 * k) * k;
+    expect("GemmEx, the older form", element(dc, 0, 0), first);
+
     cublasDsyrk(
         blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, N, N, &one, db, LD, &zero, dc, LD);
     double want = 0, symmetric = 0;

@@ -1,5 +1,5 @@
 /* cuFFT: transforms of many sizes compared with direct sums; real transforms and their inverses.
- * Two dimensions, batches. */
+ * Two dimensions, batches, callbacks. */
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -90,9 +90,50 @@ static void by_descriptor()
         failures += std::abs(C(x[i].x, x[i].y) - (i ? C(0, 0) : C(2 * N, -N))) > 1e-12;
 }
 
+/* A real signal of bytes: a callback converts it, another one scales the spectrum. */
+__device__ cufftReal load_byte(void *input, size_t i, void *info, void *)
+{
+    return ((const unsigned char *)input)[i] + *(const float *)info;
+}
+__device__ void store_scaled(void *output, size_t i, cufftComplex x, void *, void *)
+{
+    ((cufftComplex *)output)[i] = make_cuComplex(x.x / 8, x.y / 8);
+}
+__device__ cufftCallbackLoadR load_byte_address = load_byte;
+__device__ cufftCallbackStoreC store_scaled_address = store_scaled;
+static void callbacks()
+{
+    unsigned char *in;
+    cufftComplex *out;
+    float *plus;
+    cufftHandle plan;
+    cufftCallbackLoadR load;
+    cufftCallbackStoreC store;
+    cudaMallocManaged(&in, 16);
+    cudaMallocManaged(&out, 10 * sizeof *out);
+    cudaMallocManaged(&plus, sizeof *plus);
+    *plus = 0.5f;
+    for (int i = 0; i < 16; i++)
+        in[i] = (unsigned char)(i < 8 ? 3 : i % 2);  // one constant, one alternating
+    cudaMemcpyFromSymbol(&load, load_byte_address, sizeof load);
+    cudaMemcpyFromSymbol(&store, store_scaled_address, sizeof store);
+    cufftPlan1d(&plan, 8, CUFFT_R2C, 2);
+    failures += cufftXtSetCallback(plan, (void **)&load, CUFFT_CB_LD_COMPLEX, nullptr) ==
+                CUFFT_SUCCESS;
+    cufftXtSetCallback(plan, (void **)&load, CUFFT_CB_LD_REAL, (void **)&plus);
+    cufftXtSetCallback(plan, (void **)&store, CUFFT_CB_ST_COMPLEX, nullptr);
+    cufftExecR2C(plan, (cufftReal *)in, out);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 10; i++) {
+        float want = i == 0 ? 3.5f : i == 5 ? 1 : i == 9 ? -0.5f : 0;
+        failures += std::fabs(out[i].x - want) > 1e-6 || std::fabs(out[i].y) > 1e-6;
+    }
+}
+
 int main()
 {
     by_descriptor();
+    callbacks();
     for (int n : {1, 2, 8, 12, 30, 64, 77, 101, 1024})
         one_dimension(n, 3);
     two_dimensions(6, 10);

@@ -65,6 +65,11 @@ __global__ void alone(unsigned *out, const float4 *x, float4 *y)
     out[8] = bytes + r; /* 0x01fe0508 and 368 */
 }
 
+template <int N> __global__ void address(const unsigned *__restrict__ x, unsigned *out)
+{
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(*out) : "l"(&x[N]));
+}
+
 /* C (16,8) = A (16,16) B (16,8) of one warp, through shared memory */
 __global__ void together(const half *a, const half *b, float *c, unsigned *sum)
 {
@@ -123,6 +128,9 @@ int main()
     for (int i = 0; i < 9; i++)
         if (out[i] != want[i]) return printf("%d: %#x, not %#x\n", i, out[i], want[i]), 1;
     if (x[2].x != 4 || x[2].w != 1) return 2;
+    address<3><<<1, 1>>>(out, out + 9);
+    cudaDeviceSynchronize();
+    if (out[9] != out[3]) return 4;
 
     for (int i = 0; i < 256; i++)
         a[i] = __float2half((i % 11) - 5);

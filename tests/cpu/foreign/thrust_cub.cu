@@ -97,6 +97,13 @@ __global__ void collectives(const int *in, int *out)
     __syncthreads();
     Scan(s.scan).ExclusiveSum(1, prefix, all);
     __syncthreads();
+    int ones[2] = {1, (int)threadIdx.x}, sums[2], before[2];
+    Scan(s.scan).InclusiveScan(ones, sums, cub::Sum());
+    __syncthreads();
+    Scan(s.scan).ExclusiveScan(ones, before, 100, cub::Max());
+    if (threadIdx.x == 127)
+        out[5] = sums[0], out[6] = sums[1], out[7] = before[0], out[8] = before[1];
+    __syncthreads();
     Sort(s.sort).Sort(items);
     if (threadIdx.x == 5) out[0] = items[0], out[1] = prefix, out[2] = all;
     if (threadIdx.x == 0) out[3] = most;
@@ -149,6 +156,7 @@ static int cub_part()
         most = most < in[i] ? in[i] : most;
     if (out[0] != 10 || out[1] != 5 || out[2] != 128 || out[3] != most) return 1;
     if (out[4] != 32 * 32 + 31 * 16) return 2;
+    if (out[5] != 8129 || out[6] != 8256 || out[7] != 126 || out[8] != 126) return 11;
     if (wrong_neighbours(out)) return 4;
     void *temporary = NULL;
     size_t bytes = 0;

@@ -1,1 +1,2 @@
+#include "../wbcpu/cub_host.h"
 #include "../wbcpu/cub_device.h"

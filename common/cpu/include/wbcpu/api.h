@@ -93,6 +93,10 @@ WBCPU_TYPED cudaFuncSetCacheConfig(T *kernel, cudaFuncCache config)
 {
     return cudaFuncSetCacheConfig((const void *)kernel, config);
 }
+WBCPU_TYPED cudaFuncSetSharedMemConfig(T *kernel, cudaSharedMemConfig config)
+{
+    return cudaFuncSetSharedMemConfig((const void *)kernel, config);
+}
 WBCPU_TYPED cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *kernel)
 {
     return cudaFuncGetAttributes(attributes, (const void *)kernel);

@@ -96,30 +96,55 @@ template <class Team, class T> struct wbcpu_scans : Team {
     {
         ExclusiveScan(v, out, T(), Sum(), all);
     }
-    /* several items of a thread follow one another */
-    template <int N> void InclusiveSum(T (&v)[N], T (&out)[N])
+    /* Several items of a thread follow one another. out may be v. */
+    template <int N, class Op> void InclusiveScan(T (&v)[N], T (&out)[N], Op op, T &all)
+    {
+        T sum[N] = {v[0]};
+        for (int i = 1; i < N; i++)
+            sum[i] = op(sum[i - 1], v[i]);
+        this->scan(sum[N - 1], op, &all);
+        int before = this->rank() - 1;
+        for (int i = 0; i < N; i++)
+            out[i] = before < 0 ? sum[i] : op(this->items[before], sum[i]);
+    }
+    template <int N, class Op> void InclusiveScan(T (&v)[N], T (&out)[N], Op op)
     {
         T all;
-        ExclusiveSum(v, out, all);
-        for (int i = 0; i < N; i++)
-            out[i] = out[i] + v[i];
+        InclusiveScan(v, out, op, all);
     }
-    template <int N> void ExclusiveSum(T (&v)[N], T (&out)[N])
+    template <int N, class Op>
+    void ExclusiveScan(T (&v)[N], T (&out)[N], T first, Op op, T &all)
     {
-        T all;
-        ExclusiveSum(v, out, all);
-    }
-    template <int N> void ExclusiveSum(T (&v)[N], T (&out)[N], T &all)
-    {
-        T own = T(), before;
-        for (int i = 0; i < N; i++)
-            own = own + v[i];
-        ExclusiveSum(own, before, all);
+        T sum = v[0], before;
+        for (int i = 1; i < N; i++)
+            sum = op(sum, v[i]);
+        ExclusiveScan(sum, before, first, op, all);
         for (int i = 0; i < N; i++) {
-            T next = before + v[i]; /* out may be v */
+            T next = op(before, v[i]);
             out[i] = before;
             before = next;
         }
+    }
+    template <int N, class Op> void ExclusiveScan(T (&v)[N], T (&out)[N], T first, Op op)
+    {
+        T all;
+        ExclusiveScan(v, out, first, op, all);
+    }
+    template <int N> void InclusiveSum(T (&v)[N], T (&out)[N])
+    {
+        InclusiveScan(v, out, Sum());
+    }
+    template <int N> void InclusiveSum(T (&v)[N], T (&out)[N], T &all)
+    {
+        InclusiveScan(v, out, Sum(), all);
+    }
+    template <int N> void ExclusiveSum(T (&v)[N], T (&out)[N])
+    {
+        ExclusiveScan(v, out, T(), Sum());
+    }
+    template <int N> void ExclusiveSum(T (&v)[N], T (&out)[N], T &all)
+    {
+        ExclusiveScan(v, out, T(), Sum(), all);
     }
 };
 template <class T, int X, BlockScanAlgorithm A = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0>

@@ -11,7 +11,8 @@
 namespace cub
 {
 template <class T> using CountingInputIterator = thrust::counting_iterator<T>;
-template <class T> using ConstantInputIterator = thrust::constant_iterator<T>;
+template <class T, class... Options>
+using ConstantInputIterator = thrust::constant_iterator<T, Options...>;
 template <class V, class F, class I> using TransformInputIterator = thrust::transform_iterator<F, I>;
 template <class T> struct DoubleBuffer {
     T *d_buffers[2];

@@ -30,14 +30,13 @@ template <class T> WBCPU_INLINE uint64_t ptx_bits(const T &value)
         return bits;
     }
 }
-template <class T> WBCPU_INLINE wbcpu_ptx_operand ptx_in(const char *, const T &value)
+/* By value: in templates g++ does not bind a reference to &p[i] of a __restrict__ pointer. */
+template <class T> WBCPU_INLINE wbcpu_ptx_operand ptx_in(const char *, T value)
 {
-    if constexpr (std::is_array_v<T>)
-        return {(uint64_t)(uintptr_t)&value, nullptr, sizeof(void *)};
-    else
-        return {ptx_bits(value), nullptr, sizeof value};
+    return {ptx_bits(value), nullptr, sizeof value};
 }
-template <class T> WBCPU_INLINE wbcpu_ptx_operand ptx_out(const char *constraint, T &value)
+template <class T>
+WBCPU_INLINE wbcpu_ptx_operand ptx_out(const char *constraint, T &value)
 {
     return {*constraint == '+' ? ptx_bits(value) : 0, &value, sizeof value};
 }

@@ -82,8 +82,8 @@ template <class Self, class Value, class Reference> struct wbcpu_iterator {
         return a.distance(b) < 0;
     }
 };
-template <class T>
-struct counting_iterator : wbcpu_iterator<counting_iterator<T>, T, T> {
+template <class T, class... Options> /* the type of differences and the like */
+struct counting_iterator : wbcpu_iterator<counting_iterator<T, Options...>, T, T> {
     T at;
     explicit counting_iterator(T x = T()) : at(x) {}
     T read(ptrdiff_t i) const
@@ -99,8 +99,8 @@ struct counting_iterator : wbcpu_iterator<counting_iterator<T>, T, T> {
         return (ptrdiff_t)at - (ptrdiff_t)o.at;
     }
 };
-template <class T>
-struct constant_iterator : wbcpu_iterator<constant_iterator<T>, T, T> {
+template <class T, class... Options>
+struct constant_iterator : wbcpu_iterator<constant_iterator<T, Options...>, T, T> {
     T value;
     ptrdiff_t at;
     explicit constant_iterator(T v, ptrdiff_t i = 0) : value(v), at(i) {}
