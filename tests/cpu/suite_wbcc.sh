@@ -94,8 +94,13 @@ check_says "an archive" 6 sh -c \
 check_says "a shared library" 6 sh -c "'$wbcc' -shared -DFACTOR=2 twice.cu kernel.cu launch.cu \
     -o libtwice.so && g++ -I'${wbcc%/tools/*}/common/cpu/include' host.cpp -L. -ltwice -Wl,-rpath,. \
     -o by_so && ./by_so"
-mkdir "a folder" && cp scale.cu "a folder/"
-check_says "a folder with a space" "2 4 6" sh -c "'$wbcc' 'a folder/scale.cu' -o 'a folder/s' && 'a folder/s'"
+mkdir "a folder"
+grep -v '#include' scale.cu | sed '/^int main/,$d' >"a folder/a kernel (1).cuh"
+{ echo '#include <cstdio>
+#include <cstdlib>
+#include "a kernel (1).cuh"'; sed -n '/^int main/,$p' scale.cu; } >"a folder/01 scale.cu"
+check_says "a folder and files with spaces" "2 4 6" sh -c \
+    "'$wbcc' 'a folder/01 scale.cu' -o 'a folder/s' && 'a folder/s'"
 printf '\xef\xbb\xbf' | cat - scale.cu >mark.cu
 check_says "a file that begins with a byte-order mark" "2 4 6" "$wbcc" -run mark.cu
 sed 's/<<<1, 32>>>/ << <1, 32 >> > /' scale.cu >apart.cu
@@ -173,6 +178,10 @@ int main(int, char **argv)
     CHECK(cuModuleGetFunction(&stretch, module, "stretch"));
     CHECK(cuModuleGetFunction(&clear, module, "_Z5clearPf"));
     if (cuModuleGetFunction(&clear, module, "none") != CUDA_ERROR_NOT_FOUND) return 1;
+    int blocks, threads;
+    CHECK(cuOccupancyMaxPotentialBlockSize(&blocks, &threads, stretch, 0, 0, 64));
+    CHECK(cuFuncSetAttribute(stretch, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 16));
+    if (threads != 64) return 4;
     CHECK(cuModuleGetGlobal(&constants, &bytes, module, "factors"));
     if (bytes != sizeof factors) return 2;
     CHECK(cuMemcpyHtoD(constants, factors, sizeof factors));
@@ -256,6 +265,16 @@ int main()
 END
 check_says "NVRTC" 2.5 "$wbcc" -run compile.cu -lnvrtc -lcuda
 check_says "NVRTC's log" "add.cu:3:" ./a.out
+
+cat >limits.cu <<'END'
+#include <algorithm>
+#include <limits>
+constexpr int twice(int x) { return 2 * x; }
+__global__ void k(int *x) { *x = std::max(std::numeric_limits<signed char>::max(), (signed char)twice(4)); }
+int main() { return 0; }
+END
+check_fails "constexpr host code in a kernel" "limits.cu:4:" "$wbcc" limits.cu
+check "--expt-relaxed-constexpr" "$wbcc" --expt-relaxed-constexpr limits.cu
 
 # --- lanes in lockstep ------------------------------------------------------------------
 cat >lockstep.cu <<'END'

@@ -214,7 +214,7 @@ static int translate_include(struct source *s, int i, int depth)
     }
     int known = header_count;
     struct header *h = path ? header_at(s, i, path) : NULL;
-    if (!h || !is_make_name(h->path)) {
+    if (!h || !is_usable_name(h->path)) {
         if (h)
             fail_at(
                 s, i, "%s: a header's path has letters, digits, _ - . + , @ ~ only",
@@ -286,11 +286,14 @@ void write_translation(int number, const char *text)
 
 /* Others would be read as two names, a target or a variable. Letters of other languages
  * are bytes above 127. */
-int is_make_name(const char *path)
+int for_make;
+
+int is_usable_name(const char *path)
 {
     for (; *path; path++) {
         unsigned char c = (unsigned char)*path;
-        if (c <= ' ' || c == 0x7f || strchr("\"#$%&'()*:;<=>?[\\]^`{|}!", c)) return 0;
+        if (c < ' ' || c == 0x7f || strchr("\"\\", c)) return 0;
+        if (for_make && strchr(" #$%&'()*:;<=>?[]^`{|}!", c)) return 0;
     }
     return 1;
 }

@@ -21,8 +21,9 @@ void write_source(const struct source *s, const char *path);
 
 /* Writes a rule for make: object depends on input and on all headers. */
 void write_dependencies(const char *path, const char *object, const char *input);
-/* 1 if the name has no character that is special to make. */
-int is_make_name(const char *path);
+/* 1 if an #include line can have the name; for make: and if no character is special there. */
+int is_usable_name(const char *path);
+extern int for_make; /* set by -d */
 
 /* --- missing.c ---------------------------------------------------------------------- */
 

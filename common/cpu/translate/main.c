@@ -1,6 +1,7 @@
 /* main.c - translates CUDA source to C++17 for the CPU back end:
  *
  *     translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--check] [--module]
+ *         [--relaxed-constexpr]
  *
  * writes OUTDIR/FILE.cu.cpp. The local headers that contain CUDA syntax, or include such a
  * header, become OUTDIR/FILE.cu.1.h, FILE.cu.2.h, ...; the #include lines name those.
@@ -11,7 +12,8 @@
  *
  * --check translates for check mode: loops over a warp stay as they are, because each
  * shuffle is counted, and the variables of the host are listed. --module translates for a
- * library that cuModuleLoad loads.
+ * library that cuModuleLoad loads. --relaxed-constexpr: device code may call constexpr
+ * functions of the host (nvcc's --expt-relaxed-constexpr).
  *
  * After an error nothing is left: neither these files nor those of an earlier run.
  *
@@ -55,7 +57,7 @@ static int usage(void)
 {
     fprintf(
         stderr, "usage: translate FILE.cu OUTDIR [-I DIR]... [-d OBJECT] [--check] "
-                "[--module]\n");
+                "[--module] [--relaxed-constexpr]\n");
     return 2;
 }
 
@@ -83,8 +85,10 @@ int main(int argc, char **argv)
             check_mode = 1;
         else if (strcmp(argv[i], "--module") == 0)
             module_mode = 1;
+        else if (strcmp(argv[i], "--relaxed-constexpr") == 0)
+            relaxed_constexpr = 1;
         else if (strcmp(argv[i], "-d") == 0 && more)
-            object = argv[++i];
+            object = argv[++i], for_make = 1;
         else if (strcmp(argv[i], "-I") == 0 && more)
             add_include_dir(argv[++i]);
         else if (strncmp(argv[i], "-I", 2) == 0 && argv[i][2])
@@ -101,7 +105,7 @@ int main(int argc, char **argv)
     cpp = format("%s/%s.cpp", outdir, base);
     dependencies = format("%s/%s.headers.d", outdir, base);
     atexit(remove_outputs);
-    if (!is_make_name(base)) {
+    if (!is_usable_name(base)) {
         fail_in(
             input, 0,
             "a source's name has letters, digits, _ - . + , @ ~ only: rename it");

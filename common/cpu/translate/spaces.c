@@ -25,10 +25,12 @@
     "fflush fwrite fread perror strcmp strncmp strcpy strcat sprintf snprintf vprintf "  \
     "getenv time calloc realloc memmove memcmp atoi atof strtof strtol qsort usleep "    \
     "sleep isdigit isalpha isspace tolower toupper cudaMemcpy"
-#define HOST_STD                                                                          \
-    "max min clamp swap sort stable_sort fill fill_n copy copy_n accumulate reduce find " \
-    "count reverse iota transform for_each max_element min_element inner_product "        \
-    "numeric_limits vector string map unordered_map set deque list cout cerr endl"
+#define HOST_STD                                                                         \
+    "swap sort stable_sort fill fill_n copy copy_n accumulate reduce find "              \
+    "count reverse iota transform for_each max_element min_element inner_product "       \
+    "vector string map unordered_map set deque list cout cerr endl"
+/* The same, but constexpr: --expt-relaxed-constexpr allows them. */
+#define CONSTEXPR_STD "max min clamp numeric_limits"
 /* What nvcc has for device code only. */
 #define DEVICE_LIBRARY                                                                   \
     "__syncthreads __syncwarp __shfl_sync __shfl_xor_sync __shfl_down_sync "             \
@@ -38,6 +40,7 @@
     "return else do case goto throw sizeof new delete and or not if while for switch "   \
     "co_return co_yield"
 
+int relaxed_constexpr;
 static int unread; /* some header was not read */
 
 void unread_header(void)
@@ -179,7 +182,8 @@ static void check_device_use(const struct body *b, int i)
     int call = call_bracket(o, i) > 0;
     unsigned flags = n ? n->flags : 0;
     if (i > 2 && scope_mark(o, i - 2) && word(o, i - 3, "std")) {
-        if (in_list(o, i, HOST_STD))
+        if (in_list(o, i, HOST_STD) ||
+            (!relaxed_constexpr && in_list(o, i, CONSTEXPR_STD)))
             refuse(
                 b, i, "uses",
                 in_list(o, i, "max min") ? ", which is host code: write it without std::"
@@ -203,6 +207,7 @@ static void check_device_use(const struct body *b, int i)
     } else if (!call || (named(o, i - 1) && !in_list(o, i - 1, KEYWORDS))) {
         return;
     } else if ((flags & ~(unsigned)CONSTEXPR) == HOST_FUNCTION) {
+        if (relaxed_constexpr && flags & CONSTEXPR) return;
         if (unread || in_list(o, i, OVERLOADED)) return;
         refuse(
             b, i, "calls",

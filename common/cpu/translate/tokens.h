@@ -138,6 +138,7 @@ extern int given_up; /* after fail_at, or after MAX_ERRORS errors */
 
 /* Reports what nvcc would refuse in the source; its headers come first. */
 void check_spaces(struct source *s);
+extern int relaxed_constexpr; /* set by --relaxed-constexpr */
 /* A header was left to the compiler: it may declare any function. */
 void unread_header(void);
 
