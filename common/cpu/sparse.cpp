@@ -253,7 +253,7 @@ static int incomplete_lu(int m, T *values, const int *row, const int *column, in
     }
     return -1;
 }
-#define OLDER(T, L, TYPE)                                                                \
+#define WBCPU_OLDER(T, L, TYPE)                                                          \
     extern "C" status cusparse##L##nnz(                                                  \
         cusparseHandle_t h, cusparseDirection_t direction, int m, int n,                 \
         cusparseMatDescr_t, const T *a, int ld, int *counts, int *total)                 \
@@ -294,9 +294,9 @@ static int incomplete_lu(int m, T *values, const int *row, const int *column, in
         return run_sparse(                                                               \
             h, [=] { info->zero_pivot = incomplete_lu(m, values, row, column, base); }); \
     }
-OLDER(float, S, CUDA_R_32F)
-OLDER(double, D, CUDA_R_64F)
-#undef OLDER
+WBCPU_OLDER(float, S, CUDA_R_32F)
+WBCPU_OLDER(double, D, CUDA_R_64F)
+#undef WBCPU_OLDER
 extern "C" status
 cusparseXcsrilu02_zeroPivot(cusparseHandle_t h, csrilu02Info_t info, int *position)
 {

@@ -57,55 +57,55 @@ extern "C" status cusparseGetVersion(cusparseHandle_t, int *version)
     return CUSPARSE_STATUS_SUCCESS;
 }
 
-/* Sets *to, or the field of what h describes. */
-#define SET(name, Object, Value, field)                                                  \
+/* Calls that set a field, read one, create an object, delete one. */
+#define SETTER(name, Object, Value, field)                                               \
     extern "C" status name(Object h, Value value)                                        \
     {                                                                                    \
         if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;                                  \
         h->field = value;                                                                \
         return CUSPARSE_STATUS_SUCCESS;                                                  \
     }
-#define GET(name, Object, Value, field)                                                  \
+#define GETTER(name, Object, Value, field)                                               \
     extern "C" status name(Object h, Value *to)                                          \
     {                                                                                    \
         if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;                                  \
         *to = h->field;                                                                  \
         return CUSPARSE_STATUS_SUCCESS;                                                  \
     }
-#define DESTROY(name, Object)                                                            \
+#define DESTROYER(name, Object)                                                          \
     extern "C" status name(Object object)                                                \
     {                                                                                    \
         delete object;                                                                   \
         return CUSPARSE_STATUS_SUCCESS;                                                  \
     }
-#define CREATE(name, Type)                                                               \
+#define CREATOR(name, Type)                                                              \
     extern "C" status name(Type **object)                                                \
     {                                                                                    \
         *object = new Type();                                                            \
         return CUSPARSE_STATUS_SUCCESS;                                                  \
     }
-SET(cusparseSetStream, cusparseHandle_t, cudaStream_t, stream)
-GET(cusparseGetStream, cusparseHandle_t, cudaStream_t, stream)
-SET(cusparseSetPointerMode, cusparseHandle_t, cusparsePointerMode_t, pointers)
-GET(cusparseGetPointerMode, cusparseHandle_t, cusparsePointerMode_t, pointers)
-CREATE(cusparseCreateMatDescr, cusparseMatDescr)
-DESTROY(cusparseDestroyMatDescr, cusparseMatDescr_t)
-SET(cusparseSetMatType, cusparseMatDescr_t, cusparseMatrixType_t, type)
-SET(cusparseSetMatIndexBase, cusparseMatDescr_t, cusparseIndexBase_t, base)
-SET(cusparseSetMatFillMode, cusparseMatDescr_t, cusparseFillMode_t, fill)
-SET(cusparseSetMatDiagType, cusparseMatDescr_t, cusparseDiagType_t, diagonal)
-CREATE(cusparseCreateCsrilu02Info, csrilu02Info)
-DESTROY(cusparseDestroyCsrilu02Info, csrilu02Info_t)
-CREATE(cusparseSpSV_createDescr, cusparseSpSVDescr)
-DESTROY(cusparseSpSV_destroyDescr, cusparseSpSVDescr_t)
-DESTROY(cusparseDestroySpMat, cusparseConstSpMatDescr_t)
-DESTROY(cusparseDestroyDnVec, cusparseConstDnVecDescr_t)
-DESTROY(cusparseDestroyDnMat, cusparseConstDnMatDescr_t)
-SET(cusparseDnVecSetValues, cusparseDnVecDescr_t, void *, values)
-#undef SET
-#undef GET
-#undef CREATE
-#undef DESTROY
+SETTER(cusparseSetStream, cusparseHandle_t, cudaStream_t, stream)
+GETTER(cusparseGetStream, cusparseHandle_t, cudaStream_t, stream)
+SETTER(cusparseSetPointerMode, cusparseHandle_t, cusparsePointerMode_t, pointers)
+GETTER(cusparseGetPointerMode, cusparseHandle_t, cusparsePointerMode_t, pointers)
+CREATOR(cusparseCreateMatDescr, cusparseMatDescr)
+DESTROYER(cusparseDestroyMatDescr, cusparseMatDescr_t)
+SETTER(cusparseSetMatType, cusparseMatDescr_t, cusparseMatrixType_t, type)
+SETTER(cusparseSetMatIndexBase, cusparseMatDescr_t, cusparseIndexBase_t, base)
+SETTER(cusparseSetMatFillMode, cusparseMatDescr_t, cusparseFillMode_t, fill)
+SETTER(cusparseSetMatDiagType, cusparseMatDescr_t, cusparseDiagType_t, diagonal)
+CREATOR(cusparseCreateCsrilu02Info, csrilu02Info)
+DESTROYER(cusparseDestroyCsrilu02Info, csrilu02Info_t)
+CREATOR(cusparseSpSV_createDescr, cusparseSpSVDescr)
+DESTROYER(cusparseSpSV_destroyDescr, cusparseSpSVDescr_t)
+DESTROYER(cusparseDestroySpMat, cusparseConstSpMatDescr_t)
+DESTROYER(cusparseDestroyDnVec, cusparseConstDnVecDescr_t)
+DESTROYER(cusparseDestroyDnMat, cusparseConstDnMatDescr_t)
+SETTER(cusparseDnVecSetValues, cusparseDnVecDescr_t, void *, values)
+#undef SETTER
+#undef GETTER
+#undef CREATOR
+#undef DESTROYER
 
 static status create(
     cusparseSpMatDescr_t *matrix, cusparseFormat_t format, int64_t rows, int64_t columns,
