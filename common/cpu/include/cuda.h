@@ -262,4 +262,5 @@ cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction kernel
 #undef WBCPU_AT
 
 #include "wbcpu/modules.h"
+#include "wbcpu/virtual_memory.h"
 #endif

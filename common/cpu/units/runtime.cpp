@@ -9,3 +9,4 @@
 #include "../memory.cpp"
 #include "../sobol.cpp"
 #include "../stream.cpp"
+#include "../virtual_memory.cpp"

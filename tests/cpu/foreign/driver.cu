@@ -1,4 +1,4 @@
-/* The driver API without modules, NVTX ranges, constants; libraries that are not used. */
+/* The driver API without modules, virtual memory, NVTX ranges, constants; libraries that are not used. */
 #include <cublasXt.h>
 #include <cuda.h>
 #include <cuda_gl_interop.h>
@@ -30,8 +30,48 @@ __global__ void add_pi(float *x)
     x[threadIdx.x] += CUDART_PI_F;
 }
 
+static int test_virtual_memory()
+{
+    CUmemAllocationProp about = {};
+    CUmemAccessDesc access = {};
+    CUmemGenericAllocationHandle a, b;
+    CUdeviceptr small, large;
+    size_t bytes;
+    float h[2];
+    about.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    about.location.type = access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    CHECK_DRIVER(
+        cuMemGetAllocationGranularity(&bytes, &about, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    CHECK_DRIVER(cuMemCreate(&a, bytes, &about, 0));
+    CHECK_DRIVER(cuMemCreate(&b, bytes, &about, 0));
+    CHECK_DRIVER(cuMemAddressReserve(&small, bytes, 0, 0, 0));
+    CHECK_DRIVER(cuMemMap(small, bytes, 0, a, 0));
+    CHECK_DRIVER(cuMemSetAccess(small, bytes, &access, 1));
+    CHECK_DRIVER(cuMemsetD32(small, 0x3f800000, 32));  // 1.0f
+    add_pi<<<1, 32>>>((float *)small);
+    // The array grows: its first part moves to addresses with room for a second one.
+    CHECK_DRIVER(cuMemAddressReserve(&large, 2 * bytes, 0, small + bytes, 0));
+    if (cuMemMap(large, bytes, 0, a, 0) == CUDA_SUCCESS) return 1;
+    CHECK_DRIVER(cuMemUnmap(small, bytes));
+    CHECK_DRIVER(cuMemAddressFree(small, bytes));
+    CHECK_DRIVER(cuMemMap(large, bytes, 0, a, 0));
+    CHECK_DRIVER(cuMemMap(large + bytes, bytes, 0, b, 0));
+    CHECK_DRIVER(cuMemSetAccess(large, 2 * bytes, &access, 1));
+    CHECK_DRIVER(cuMemcpyDtoD(large + bytes, large, 32 * sizeof(float)));
+    add_pi<<<1, 1>>>((float *)(large + bytes));
+    CHECK_DRIVER(cuMemcpyDtoH(h, large + bytes, sizeof h));
+    CHECK_DRIVER(cuMemRelease(a));
+    CHECK_DRIVER(cuMemRelease(b));
+    if (cuMemAddressFree(large, 2 * bytes) == CUDA_SUCCESS) return 2;
+    CHECK_DRIVER(cuMemUnmap(large, 2 * bytes));
+    CHECK_DRIVER(cuMemAddressFree(large, 2 * bytes));
+    return fabsf(h[0] - 7.28318531f) > 1e-5f || fabsf(h[1] - 4.14159265f) > 1e-5f;
+}
+
 int main()
 {
+    if (test_virtual_memory()) return 1;
     char name[32];
     int count, threads, major, minor;
     float h[64];
