@@ -27,7 +27,6 @@ static const struct library {
     {"nvjpeg.h", "nvjpeg NVJPEG_", "nvJPEG is not supported: use libjpeg on the host"},
     {"cudla.h", "cudla CUDLA_",
      "cuDLA is not supported: the back end has no deep learning accelerator"},
-    {"cublasXt.h", "cublasXt", "cuBLASXt is not supported: use cublas_v2.h"},
     {"cuda_egl_interop.h", "cudaEgl cudaGraphicsEGL",
      "EGL interoperability is not supported: copy the result to the host"},
 };

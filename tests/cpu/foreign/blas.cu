@@ -1,6 +1,7 @@
 /* cuBLAS levels 1 to 3: vectors, mixed types, triangular solves, double GEMM, copies. */
 #include <cmath>
 #include <cstdio>
+#include <cublasXt.h>
 #include <cublas_v2.h>
 #include <vector>
 
@@ -153,10 +154,37 @@ static void matrices(cublasHandle_t blas)
     expect("ger", element(db, 3, 2), 5);
 }
 
+/* C (2,3) = A^T B of matrices in host memory */
+static void host_matrices()
+{
+    enum { M = 2, P = 3, K = 4 };
+    float a[K * M], b[K * P], c[LD * P], alpha = 1, beta = 0;
+    int device = 0, no_device = 1;
+    cublasXtHandle_t xt;
+    for (int i = 0; i < K * M; i++)
+        a[i] = (float)(i + 1);
+    for (int i = 0; i < K * P; i++)
+        b[i] = (float)(2 * i - 5);
+    cublasXtCreate(&xt);
+    expect("no such device", cublasXtDeviceSelect(xt, 1, &no_device) != 0, 1);
+    cublasXtDeviceSelect(xt, 1, &device);
+    cublasXtSgemm(
+        xt, CUBLAS_OP_T, CUBLAS_OP_N, M, P, K, &alpha, a, K, b, K, &beta, c, LD);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < P; j++) {
+            float want = 0;
+            for (int k = 0; k < K; k++)
+                want += a[i * K + k] * b[j * K + k];
+            expect("Xt gemm", c[j * LD + i], want);
+        }
+    cublasXtDestroy(xt);
+}
+
 int main()
 {
     cublasHandle_t blas;
     if (cublasCreate(&blas)) return 1;
+    host_matrices();
     vectors(blas);
     mixed(blas);
     matrices(blas);
