@@ -15,6 +15,11 @@ __global__ void sample2(cudaTextureObject_t t, float x, float y, float *out)
 {
     *out = tex2D<float>(t, x, y);
 }
+__global__ void gather(cudaTextureObject_t t, float x, float y, float *out)
+{
+    float4 v = tex2Dgather<float4>(t, x, y);
+    *out = v.x + 100 * v.y + 10000 * v.z + 1000000 * v.w;
+}
 __global__ void sample3(cudaTextureObject_t t, float x, float y, float z, float *out)
 {
     *out = tex3D<float>(t, x, y, z);
@@ -70,6 +75,9 @@ int main()
         texture_of(flat, cudaFilterModePoint, cudaAddressModeClamp, false);
     expect("point", at(t, 2.7f, 1.2f), v[1][2]);
     expect("clamp", at(t, -3, 99), v[H - 1][0]);
+    gather<<<1, 1>>>(t, 3.2f, 2.1f, out);
+    cudaDeviceSynchronize();
+    expect("gather", *out, v[2][2] + 100 * v[2][3] + 10000 * v[1][3] + 1000000 * v[1][2]);
     t = texture_of(flat, cudaFilterModeLinear, cudaAddressModeClamp, false);
     expect("linear, in the middle", at(t, 3.5f, 2.5f), v[2][3]);
     expect(

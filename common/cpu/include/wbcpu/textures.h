@@ -78,18 +78,20 @@ template <class T> T read_texel(const wbcpu_texture *t, place p)
         value[c] = !at ? t->how.borderColor[c] : c < channels ? channel_of(t, at, c) : 0;
     return from_channels<T>(value);
 }
-/* One coordinate: the two texels next to it and the weight of the second one. */
+/* One coordinate: the two texels next to it and the weight of the second one; of a texture
+ * without a filter only one texel, unless `both` is set. */
 struct axis {
     int first, second;
     float weight;
 };
-inline axis axis_of(const wbcpu_texture *t, float x, size_t size, int which)
+inline axis
+axis_of(const wbcpu_texture *t, float x, size_t size, int which, bool both = false)
 {
     int n = (int)size;
     bool normalized = t->how.normalizedCoords;
     cudaTextureAddressMode mode = t->how.addressMode[which];
     if (normalized) x *= (float)n;
-    if (t->how.filterMode == cudaFilterModePoint)
+    if (t->how.filterMode == cudaFilterModePoint && !both)
         return {texel_index(floorf(x), n, mode, normalized), 0, 0};
     float base = floorf(x - 0.5f), weight = rintf((x - 0.5f - base) * 256) / 256;
     return {
@@ -149,6 +151,24 @@ WBCPU_TEXTURE tex1D(cudaTextureObject_t t, float x)
 WBCPU_TEXTURE tex2D(cudaTextureObject_t t, float x, float y)
 {
     return wbcpu::sample<T>(t, 2, wbcpu::x_axis(t, x), wbcpu::y_axis(t, y), wbcpu::none);
+}
+/* One channel of the four texels around (x, y), counterclockwise from the lower left */
+WBCPU_TEXTURE tex2Dgather(cudaTextureObject_t t, float x, float y, int channel = 0)
+{
+    const wbcpu_texture *w = wbcpu::texture(t);
+    wbcpu::axis column = wbcpu::axis_of(w, x, w->a.extent.width, 0, true);
+    wbcpu::axis row = wbcpu::axis_of(w, y, w->a.extent.height, 1, true);
+    const wbcpu::place places[] = {
+        {column.first, row.second, 0},
+        {column.second, row.second, 0},
+        {column.second, row.first, 0},
+        {column.first, row.first, 0}};
+    float value[4];
+    for (int i = 0; i < 4; i++) {
+        const char *at = wbcpu::address(w, places[i]);
+        value[i] = at ? wbcpu::channel_of(w, at, channel) : w->how.borderColor[channel];
+    }
+    return wbcpu::from_channels<T>(value);
 }
 WBCPU_TEXTURE tex2DLod(cudaTextureObject_t t, float x, float y, float)
 {
