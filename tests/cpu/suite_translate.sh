@@ -159,7 +159,7 @@ including "a large header" "large.h:1: error: the file is larger than 4 MB" '"la
 header cut.h 'int a;\n/* cut'
 including "a truncated header" "cut.h:2: error: a comment without its */" '"cut.h"'
 header 'a:b.h' 'int a;'
-including "a header that make cannot name" "a.cu:2: error: $S/a:b.h: a header's path has" '"a:b.h"'
+including "a header that make cannot name" "a.cu:2: error: $S/a:b.h: a header's path has" '"a:b.h"' -d a.o
 header $'e\033[31m.h' 'int a;'
 including "a header with an escape sequence" "/e?[31m.h: a header's path has" $'"e\033[31m.h"'
 if [ "$(id -u)" != 0 ]; then
