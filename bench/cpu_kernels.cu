@@ -258,26 +258,20 @@ __global__ void thread_cost(int *out)
 {
     out[threadIdx.x] = threadIdx.x;
 }
-// In functions, so that the threads do not run as loops: what a wait of a fiber costs
-__device__ void wait_for_block()
-{
-    __syncthreads();
-}
-__device__ float value_of_lane(float v, int lane)
-{
-    return __shfl_sync(0xffffffffu, v, lane);
-}
+// In do-loops, so that the threads do not run as loops: what a wait of a fiber costs
 __global__ void sync_cost(float *out, int n)
 {
-    for (int i = 0; i < n; i++)
-        wait_for_block();
+    do
+        __syncthreads();
+    while (--n > 0);
     if (threadIdx.x == 0) out[blockIdx.x] = 1;
 }
 __global__ void shfl_cost(float *out, int n)
 {
     float v = threadIdx.x;
-    for (int i = 0; i < n; i++)
-        v += value_of_lane(v, i & 31);
+    do
+        v += __shfl_sync(0xffffffffu, v, n & 31);
+    while (--n > 0);
     out[threadIdx.x] = v * 0;
 }
 __global__ void atomic_cost(float *out, int n)

@@ -31,14 +31,14 @@ $(B)/objects/common/cpu/units/ptx.o: FILE_FLAGS = $(if $(filter file,$(origin OP
 
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
-                         $(if $(filter cpu,$(BACKEND)),backend whole_blocks))
+                         $(if $(filter cpu,$(BACKEND)),backend whole_blocks whole_calls))
 LIB_TESTS := $(addprefix $(B)/tests/cpu/,float16 exponentials wmma mma cooperative cublas \
                          wgmma tma cluster $(if $(filter cpu,$(BACKEND)),hopper_wrong))
 TEST_PROGRAMS += $(CPU_TESTS) $(LIB_TESTS)
 $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_loops $(B)/bench/cpu_gemm: $(B)/%: \
         $(B)/objects/%.o $(BACKEND_LIBS)
 	$(LINK)
-$(B)/objects/tests/cpu/backend.o $(B)/objects/tests/cpu/whole_blocks.o: private INCLUDES += -Icommon/cpu/include
+$(addprefix $(B)/objects/tests/cpu/,backend.o whole_blocks.o whole_calls.o): private INCLUDES += -Icommon/cpu/include
 # It instantiates every shape of wgmma; -O2 doubles the time to compile it.
 $(B)/objects/tests/cpu/wgmma.o: private CPU_FLAGS += -O1
 
@@ -70,7 +70,7 @@ asan: asan-programs  ## develop: the CPU back end's tests under AddressSanitizer
 	@for t in $(CPU_TESTS:$(B)/%=build/cpu-asan/%); do echo "# $$t"; $$t || exit 1; done
 
 # valgrind does not know AVX-512; WBCPU_VALGRIND tells it about each fiber's stack.
-VALGRIND_TESTS := $(patsubst $(B)/%,build/cpu-valgrind/%,$(filter-out %/backend %/whole_blocks,$(CPU_TESTS)))
+VALGRIND_TESTS := $(patsubst $(B)/%,build/cpu-valgrind/%,$(filter-out %/backend %/whole_blocks %/whole_calls,$(CPU_TESTS)))
 VALGRIND_BUILD := BACKEND=cpu BUILD=build/cpu-valgrind CPU_TARGET=x86-64-v3 SANITIZE=-DWBCPU_VALGRIND
 valgrind:  ## develop: the same under memcheck (without the guard against host accesses)
 	@$(MAKE) $(VALGRIND_BUILD) $(VALGRIND_TESTS)

@@ -2,7 +2,7 @@
  * compiled with a copy of it per kernel. */
 #include "check/host_hooks.h"
 #include "dry.h"
-#include "limits.h"
+#include "launch_limits.h"
 #include "pool.h"
 #include "symbols.h"
 

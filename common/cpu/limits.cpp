@@ -1,5 +1,5 @@
 /* limits.cpp - which launches are valid, and what is said of the others. */
-#include "limits.h"
+#include "launch_limits.h"
 #include "check/host_hooks.h"
 #include "stream.h"
 

@@ -102,6 +102,17 @@ const char *op_name(int op)
     }
 }
 
+extern "C" [[noreturn]] void wbcpu_stop_missing(unsigned mask, unsigned missing)
+{
+    char where[300];
+    wbcpu_where(where, sizeof where);
+    stop(
+        nullptr,
+        "deadlock in %s: a warp operation with mask 0x%08x waits for lanes 0x%08x, which an "
+        "`if` leaves out",
+        where, mask, missing);
+}
+
 /* What thread t waits for. Threads that wait for the same thing get equal texts. */
 static void describe(const worker *w, int t, char *text, size_t size)
 {

@@ -11,12 +11,21 @@
 
 #include "check/hooks.h"
 
+#include <vector>
 #include <sched.h>
 
 WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
 WBCPU_THREAD_LOCAL dim3 blockDim, gridDim;
 WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self;
 WBCPU_THREAD_LOCAL wbcpu::warp_slot wbcpu_own_slots[wbcpu_warp_slots];
+
+extern "C" void *wbcpu_kept_arrays(int n, size_t bytes)
+{
+    static thread_local std::vector<max_align_t> arrays[8];
+    const size_t words = bytes / sizeof(max_align_t) + 1;
+    if (arrays[n].size() < words) arrays[n].resize(words);
+    return arrays[n].data();
+}
 extern "C" {
 __attribute__((aligned(1024)))
 WBCPU_THREAD_LOCAL char wbcpu_dynamic_shared[WBCPU_DYNAMIC_SHARED_MAX] = {};

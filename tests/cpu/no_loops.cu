@@ -1,28 +1,23 @@
 // no_loops.cu - kernels whose threads cannot run as loops, or that the translator does not
 // understand well enough (common/cpu/translate/blocks.h). Translated, not compiled.
-#define SYNC __syncthreads()
-#define MORE x[0]++
 struct type { int a; };
 __device__ int total;
 __device__ void wait() { __syncthreads(); }
-__device__ float other(float v) { return v + threadIdx.x; }
+__device__ int other(int *v) { while (atomicAdd(v, 0) == 0); return 1; }
 __global__ void a(float *x) { if (x[0]) __syncthreads(); x[threadIdx.x] = 1; }
-__global__ void b(float *x) { wait(); x[threadIdx.x] = 1; }
+__global__ void b(float *x) { if (x[threadIdx.x]) wait(); x[threadIdx.x] = 1; }
 __global__ void d(int *x) { while (atomicAdd(x, 0) == 0) x[1]++; }
 __global__ void e(int *x) { for (int i = 0; atomicAdd(x, 0) == 0; i++) x[1]++; }
 __global__ void f(volatile int *x) { x[threadIdx.x] = x[0]; }
-__global__ void g(int *x) { if (x[0]) x[threadIdx.x] = __shfl_sync(~0u, x[0], 3); }
+__global__ void g(int *x) { while (x[0]) x[threadIdx.x] = __shfl_sync(~0u, x[0], 3); }
 __global__ void h(int *x) { for (int i = threadIdx.x; i < 4; i++) { __syncthreads(); x[0]++; } }
 __global__ void i(int *x) { for (int i = 0; i < 4; i++) { __syncthreads(); x[i]++; i++; } }
 __global__ void j(int *x) { for (int i = 0; i < x[0]; i++) { __syncthreads(); x[i]++; } }
 __global__ void k(int *x) { for (int i = 0; i < total; i++) { __syncthreads(); total = 3; } }
 __global__ void l(int *x) { for (int i = 0; i < 4; i++) { __syncthreads(); if (x[i]) break; } }
-__global__ void m(float *x) { x[threadIdx.x] = other(x[0]); }
-__global__ void n(int *x) { SYNC; x[threadIdx.x] = 1; }
-__global__ void o(int *x) { MORE; x[threadIdx.x] = 1; }
+__global__ void m(int *x) { x[threadIdx.x] = other(x); }
 __global__ void q(int *x) { int v = 1, *p = &v; __syncthreads(); x[0] = *p; }
 __global__ void r(int *x) { int v[2] = {1, 2}, *p = v; __syncthreads(); x[0] = *p; }
-__global__ void s(int *x) { int v[2] = {1, 2}; __syncthreads(); x[0] = v[0]; }
 __global__ void t(int *x) { type v = {1}; __syncthreads(); x[0] = v.a; }
 __global__ void u(int *x) { int v = x[0]; int &r = v; r++; __syncthreads(); x[0] = v; }
 __global__ void v(int *x) { auto all = [=] { __syncthreads(); }; all(); x[0] = 1; }
@@ -65,7 +60,7 @@ __global__ void cj(int *x) { switch (x[0]) { default: __syncthreads(); } x[1] = 
 __global__ void ck(int *x) { static __shared__ int s; alignas(16) int v = 1; x[0] = s + v; }
 __global__ void cl(int *x) { x[0] = UNKNOWN; }
 // Loops that differ from thread to thread, exits before a barrier
-__global__ void da(int *x) { for (int i = 0, k = 3; i < k; i++) { __syncthreads(); x[i]++; } }
+__global__ void da(int *x) { for (int i = 0, k = 3; i < k; i++) { __syncthreads(); x[i]++, k--; } }
 __global__ void db(int *x, int n) { for (int i = 0; i < n--; i++) { __syncthreads(); x[i]++; } }
 __global__ void dc(int *x, int n) { if (n == 0) return; int q = 7 / n; x[threadIdx.x] = q; }
 // Collectives that some threads do not reach, or that need what comes before them
@@ -74,13 +69,54 @@ __global__ void gb(int *x) { int v = x[0] ? 1 : __shfl_sync(~0u, x[1], 3); x[v] 
 __global__ void gc(int *x) { int v = x[0]; v++, v += __shfl_sync(~0u, v, 3); x[v] = 1; }
 __global__ void gd(int *x) { int v = x[0], w = __shfl_sync(~0u, v, 3); x[v] = w; }
 __global__ void gi(int *x) { int v = x[0]; int w = v++, u = __shfl_sync(~0u, v, 3); x[w] = u; }
-__global__ void ge(int *x) { { int v = x[0]; v += __shfl_sync(~0u, v, 3); x[v] = 1; } }
+__global__ void ge(int *x) { do { int v = x[0]; v += __shfl_sync(~0u, v, 3); x[v] = 1; } while (x[0]); }
 __global__ void gf(int *x) { x[0] = __shfl_sync(~0u, __shfl_sync(~0u, x[1], 3), 2); }
 __global__ void gg(int *x) { for (int i = 0; i < __shfl_sync(~0u, 3, 3); i++) x[i]++; }
-__global__ void gh(int *x) { int v[2] = {1, x[0]}; x[0] += __shfl_sync(~0u, v[1], 3); x[1] = v[0]; }
 // CUDA's classes, because an operator may be the source's own
 __global__ void ea(float4 *x) { float4 v = x[0]; x[1] = v; }
 __device__ float4 operator+(float4 a, float4 b) { return __syncthreads(), a; }
+// Branches: a barrier that some threads may not reach, a division before its test
+__global__ void ha(int *x) { if (threadIdx.x < 3) { __syncwarp(); __syncthreads(); } x[1] = 1; }
+__global__ void hb(int *x) { if (x[0]) x[1] = 1; else __syncthreads(); x[2] = 1; }
+__global__ void hc(int *x, int n) { if (x[0]) { int q = 7 / n; x[q] = __shfl_sync(~0u, x[1], 3); } }
+__global__ void hd(int *x) { if (int v = x[0]) x[v] = __shfl_sync(~0u, v, 3); }
+__global__ void he(int *x) { switch (x[0]) { case 1: x[1] = __shfl_sync(~0u, x[1], 3); } }
+// Functions that wait, where they cannot stand in place of their calls
+__device__ int sum(int v) { return v + __shfl_sync(~0u, v, 3); }
+__device__ int maybe(int v) { if (v) return 3; return sum(v); }
+__device__ int one(int v); __device__ int two(int v) { return v ? one(v - 1) : 0; }
+__device__ int one(int v) { return two(v); }
+__device__ int twice(int v) { __syncthreads(); return v; }
+__device__ float twice(float v) { return 2 * v; }
+__device__ int *place(int *x) { __syncthreads(); return x; }
+__device__ int until(volatile int *x) { __syncthreads(); return *x; }
+__device__ void set(int &v) { __syncthreads(); v = 1; }
+template <class T> __device__ T kept(T v) { __shared__ T s; s = v; __syncthreads(); return s; }
+__device__ int spins(int *x) { volatile int *p = x; while (*p == 0) x[1]++; return 1; }
+__global__ void ia(int *x) { x[0] = x[1] && sum(x[2]); }
+__global__ void ib(int *x) { x[0] = maybe(x[1]); }
+__global__ void ic(int *x) { x[0] = one(x[1]); }
+__global__ void id(int *x) { x[0] = twice(x[1]); }
+__global__ void ie(int *x) { *place(x) = 1; for (; sum(x[1]); ) x[2]++; }
+__global__ void if_(int *x) { x[1] = until(x); }
+__global__ void ig(int *x) { int v = 1; set(x[v++]); x[1] = v; }
+__global__ void ih(int *x) { x[0] = kept<int>(1); x[1] = kept<short>(2); }
+__global__ void ii(int *x) { int v = x[0], w = sum(v); x[v] = w; }
+__global__ void ij(int *x) { while (sum(x[0])) x[1]++; }
+__global__ void ik(int *x) { x[0] = spins(x); }
+__global__ void il(int *x) { x[0] = sum(type{1}.a); }
+__global__ void im(int total) { other(&total); }
+// Macros that the compiler may see otherwise
+#if 1
+#define ADDED(a, b) a + b
+#endif
+#define TWO(a) a
+#undef TWO
+#define TWO(a) 2 * a
+#define TEXT(a) x[0] = sizeof(#a);
+__global__ void ja(int *x) { x[0] = ADDED(x[1], 2); }
+__global__ void jb(int *x) { x[0] = TWO(x[1]); }
+__global__ void jc(int *x) { TEXT(a b) }
 // Tokens that are not what they seem
 __global__ void fa(int *x) { int v = 1; +\
 +v; __syncthreads(); x[0] = v; }

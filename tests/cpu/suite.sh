@@ -9,7 +9,7 @@ for program in language warps blocks runtime; do
 done
 [ "$BACKEND" = cpu ] || tap_done
 echo "# only on the CPU back end"
-for program in backend whole_blocks; do
+for program in backend whole_blocks whole_calls; do
     "$B/tests/cpu/$program" || tap_failed=1
 done
 

@@ -174,7 +174,12 @@ count_blocks() {
         grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
 }
 check_says "threads as loops" "14" count_blocks tests/cpu/whole_blocks.cu
+check_says "kernels that call functions" "6" count_blocks tests/cpu/whole_calls.cu
 check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
+check "they compile" build "${CXX:-g++}" tests/cpu/whole_blocks.cu "$TMP/run" -O2
+check "and so do these" build "${CXX:-g++}" tests/cpu/whole_calls.cu "$TMP/run" -O2
+check_fails "a shuffle in an if waits for lanes that do not come" \
+    "waits for lanes 0xffff0000, which an \`if\` leaves out" "$TMP/run" incomplete
 build "${CXX:-g++}" tests/cpu/wrong/run_crash.cu "$TMP/run" -O2 >"$TMP/.out" 2>&1
 check_fails "a crash in such a kernel names 16 threads" \
     "block (0,0,0), threads (32,1,0) to (47,1,0); WB_SHUFFLE=1 finds which" "$TMP/run"

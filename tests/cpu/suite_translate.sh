@@ -122,6 +122,12 @@ quick "marks" "w(';' * 4000000)"
 
 quick "nests of loops" "w('#pragma unroll\\nfor(;;)' * 200000)"
 
+quick "functions in functions" "w('__device__ void f0() {}' + ''.join('__device__ void f%d() { f%d(); }' % (i, i - 1) for i in range(1, 60000)) + '__global__ void k() { f59999(); }')"
+quick "functions that wait in functions" "w('__device__ void f0() { __syncthreads(); }' + ''.join('__device__ void f%d() { f%d(); f%d(); }' % (i, i - 1, i - 1) for i in range(1, 60)) + '__global__ void k() { f7(); f59(); }' * 20000)"
+quick "macros in macros" "w('#define A0\n' + ''.join('#define A%d %s\n' % (i, ('A%d ' % (i - 1)) * 25) for i in range(1, 9)) + '__global__ void k(int *x) { A8 x[0] = 1; }\n' * 20000)"
+quick "calls in calls" "w('__device__ int f(int v) { __syncthreads(); return v; }' + '__global__ void k(int *x) { x[0] = ' + 'f(' * 200 + '1' + ')' * 200 + '; }' * 1)"
+quick "branches in branches" "w('__global__ void k(int *x) {' + 'if (x[0]) {' * 200 + '__syncwarp();' * 800 + '}' * 200 + '}')"
+
 echo "# #pragma unroll"
 unrolled() { # unrolled WHAT HOW_MANY LOOP: outer loops that g++ shall unroll
     printf '__device__ void f(float *a, float *b) {\n#pragma unroll\n%b\n}\n' "$3" >"$S/a.cu"
@@ -234,7 +240,7 @@ quoted() { run "$S/quo\"te/a.cu" && grep -q 'quo\\"te/a.cu"$' "$O/a.cu.cpp"; }
 check "a quote in a folder's name" quoted
 rm -rf "${O:?}"/*
 full() { (ulimit -f 1; "$translate" tests/cpu/language.cu "$O"); }
-check_fails "no room for the output" "language.cu.cpp: error: cannot be written: File too large" full
+check_fails "no room for the output" "error: cannot be written: File too large" full
 check "leaves nothing" nothing_left
 touch "$TMP/file"
 check_fails "a file in the place of the output folder" "$TMP/file/o: error: the folder cannot be made" \

@@ -1,13 +1,8 @@
 // whole_blocks.cu - kernels whose threads run as loops between barriers: the same bits as
 // with a stack per thread, which a seeded order brings about. Only on the CPU back end.
-#include "../tap.h"
-#include "wbcpu.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "same.cuh"
 
 #define ROUNDS (2 * 4)
-enum { N = 4096 };
 __device__ int offset_of_all = 3;
 
 __global__ void exits(float *y, const float *x, int n)
@@ -287,30 +282,6 @@ __global__ void indices(float *y, const float *x, int n)
     int in_block = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
     int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     y[block * blockDim.x * blockDim.y * blockDim.z + in_block] = in_block + x[block];
-}
-
-// The result with a stack per thread, in a seeded order, and that in the natural order
-template <class Kernel>
-static void same(const char *what, Kernel kernel, dim3 grid, dim3 block)
-{
-    static float *x, *y;
-    if (!x) {
-        cudaMallocManaged(&x, N * sizeof *x);
-        cudaMallocManaged(&y, N * sizeof *y);
-        for (int i = 0; i < N; i++)
-            x[i] = (float)(i * 37 % 101) / 50 - 1;
-    }
-    float *want = (float *)malloc(N * sizeof *want);
-    for (int seed = 1; seed >= 0; seed--) {
-        memset(y, 0, N * sizeof *y);
-        wbcpu_set_shuffle(seed);
-        kernel<<<grid, block, 1024 * sizeof(double)>>>(y, x, N);
-        cudaDeviceSynchronize();
-        if (seed) memcpy(want, y, N * sizeof *y);
-    }
-    tap(memcmp(want, y, N * sizeof *y) == 0 && cudaGetLastError() == cudaSuccess,
-        "%s, %u x %u x %u threads", what, block.x, block.y, block.z);
-    free(want);
 }
 
 static void class_of_source()

@@ -7,6 +7,7 @@
  *     kernel       template <...>  __global__ void name(type *name, ...) { item... }
  *     item         statement | declaration | shared | __syncthreads(); | __syncwarp();
  *                  | for (type i = v; v; v) { item... }    with one that waits in it
+ *                  | if (value) { item... } else { item... }    likewise
  *     statement    { } ; if for while do break continue return, declaration, value
  *     declaration  type *name[n] = value or { }, ...
  *     shared       __shared__ or extern __shared__ type name[n], ...
@@ -33,9 +34,10 @@ enum {
     MAX_GLOBALS = 40,
     MAX_ITEMS = 160,
     MAX_PHASES = 62,
-    MAX_CALLS = 40,
-    MAX_SLOTS = 4, /* calls in one statement */
-    MAX_DEPTH = 60 /* of values in values, statements in statements */
+    MAX_ARRAYS = 8, /* of threads, kept between phases */
+    MAX_CALLS = 40, /* of warp collectives, and as many of functions */
+    MAX_SLOTS = 4,  /* calls in one statement */
+    MAX_DEPTH = 60  /* of values in values, statements in statements */
 };
 
 /* What a value or statement does */
@@ -65,6 +67,9 @@ enum item_kind {
     BARRIER,
     LOOP,     /* for (...) { with a barrier in it */
     LOOP_END, /* } */
+    IF,       /* (value) of an `if` in which threads wait */
+    ELSE,
+    IF_END,
 };
 
 /* for (type counter = v; counter < v; counter += v) statement, whose threads can take
@@ -85,6 +90,11 @@ struct item {
     int by_row; /* and once for each row: the shapes of its variables are known */
     struct stride stride; /* of a CODE that is such a loop */
     int statement;        /* of ARGUMENTS and the next item: 1 + their number, else 0 */
+    /* Of an IF whose value differs from thread to thread, and its ELSE and IF_END: the
+     * others are left out until then. */
+    int by_thread;
+    int must_come; /* they wait later, so a warp that needs them here waits forever */
+    int of;        /* of an ELSE or IF_END: the IF */
 };
 
 enum variable_kind {
@@ -103,6 +113,7 @@ struct variable {
     int builtin;               /* its type is a number or a pointer to one */
     int storable;              /* in an array of that type */
     int indices;               /* of an array */
+    int sizes, sizes_end;      /* its [n][m] */
     int value, value_end;      /* the tokens of its initial value, or 0 */
     enum shape shape;
     int modified;                          /* how often, outside of its declaration */
@@ -138,6 +149,9 @@ struct kernel {
     int statements;              /* with calls */
     unsigned long long repeated; /* the phases in loops */
     unsigned long long strides;  /* the phases that are loops with strides */
+    int own_calls[MAX_CALLS]; /* of the source's functions: the tokens of their names */
+    int own_call_count;
+    int function; /* it is no kernel, but a function that is read to see if it waits */
     int parallel; /* writing: threads of the phase may run at the same time */
     int exits;    /* threads exit in other phases than the last one */
 
@@ -148,6 +162,7 @@ struct kernel {
     int loops;                  /* statements for, while, do around it */
     int conditional;            /* > 0: not all threads may come by */
     int statement;              /* first token of the innermost statement */
+    int named;                  /* the last type is a class or a template's parameter */
     int depth;                  /* against overflow of the stack */
     int visible[MAX_VARIABLES]; /* the variables in scope */
     int visible_count;
@@ -159,9 +174,30 @@ struct kernel {
 
 /* --- blocks_read.c ------------------------------------------------------------------ */
 
+/* Finds its brackets. */
+int find_kernel(struct kernel *k, struct source *s, int i);
 /* Reads the kernel whose `__global__` is token i. Returns 0 unless all of it is understood
  * and its threads can run as loops. */
 int read_kernel(struct kernel *k, struct source *s, int i);
+
+/* A __device__ function with a body */
+struct device_function {
+    struct source *s;
+    int start;      /* of its declaration */
+    int head;       /* the '<' of template <...>, or -1 */
+    int name, open; /* the name and the '(' of its parameters */
+    int body, end;  /* its braces */
+    int before;     /* another function of its name, or -1 */
+    enum { UNREAD, BEING_READ, RUNS, WAITS } verdict;
+    /* If it never waits: */
+    unsigned effects;
+    unsigned by_reference, pointers; /* a bit for each parameter */
+    int returns_pointer;
+    char *globals[MAX_GLOBALS]; /* names from outside of it */
+    int global_count;
+};
+/* Reads it: 0 if it may wait, or is not understood. */
+int read_function(struct kernel *k, struct device_function *d);
 
 /* 1 if the tokens are numbers and values that are equal in all threads and never change. */
 int is_fixed(struct kernel *k, int first, int end);
@@ -188,6 +224,8 @@ void find_strides(struct kernel *k);
 
 int read_items(struct kernel *k, int end, int depth); /* up to the brace `end` */
 
+/* 1 if no rule of the translator has changed the tokens. */
+int is_untouched(const struct source *s, int first, int end);
 const struct call *call_at(const struct kernel *k, int i); /* around token i, or NULL */
 
 /* --- blocks_statements.c ------------------------------------------------------------ */
@@ -202,6 +240,20 @@ int accept_unroll(struct kernel *k); /* #pragma unroll, or nothing */
 int read_values(struct kernel *k); /* separated by commas */
 int read_value(struct kernel *k);  /* or an assignment */
 
+int read_place(struct kernel *k); /* a variable or memory that a function changes */
+void change_variable(struct kernel *k, int id);
+
+/* --- blocks_functions.c ------------------------------------------------------------- */
+
+/* Enters the functions of a source, which must live as long as the program. Returns their
+ * number. */
+int find_functions(struct source *s);
+/* The last function that the name at i can mean, or NULL */
+struct device_function *function_at(const struct source *s, int i);
+int is_overloaded(const struct device_function *d);
+int never_waits(struct device_function *d);
+int read_own_call(struct kernel *k);
+
 /* --- blocks_calls.c ----------------------------------------------------------------- */
 
 int read_call(struct kernel *k);       /* of a function of values, or an atomic one */
@@ -213,7 +265,7 @@ int read_collective(struct kernel *k); /* __shfl_xor_sync(mask, value, offset) *
 int template_parameter(const struct kernel *k, int i);
 int is_known_template(const struct kernel *k); /* of types and numbers alone */
 int is_type(struct kernel *k, int i);
-int read_type(struct kernel *k, int *builtin); /* const float */
+int read_type(struct kernel *k, int *builtin); /* const float; k->named: a class */
 int read_pointer_type(struct kernel *k);       /* const float * */
 
 /* --- blocks_names.c ----------------------------------------------------------------- */
@@ -242,9 +294,10 @@ int is_atomic(const struct source *s, int i);
 int is_collective(const struct source *s, int i); /* of a warp, with a value */
 int is_global(const struct source *s, int i);     /* a variable outside of functions */
 int is_constant_global(const struct source *s, int i);
-int is_index(const struct source *s, int i);   /* threadIdx, blockDim, ... */
-int is_builtin(const struct source *s, int i); /* a type of C, const, constexpr */
-int is_class(const struct source *s, int i);   /* float4, half, ... */
+int is_index(const struct source *s, int i);       /* threadIdx, blockDim, ... */
+int is_builtin(const struct source *s, int i);     /* a type of C, const, constexpr */
+int is_class(const struct source *s, int i);       /* float4, half, a typedef, ... */
+int is_number_type(const struct source *s, int i); /* of these, one of numbers */
 int has_operators(void); /* the source's own: then numbers are the only types */
 
 #endif

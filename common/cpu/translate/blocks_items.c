@@ -2,6 +2,7 @@
 #include "blocks.h"
 
 static int read_item(struct kernel *k, int depth);
+static int split_item(struct kernel *k, int first);
 
 static struct item *add_item(struct kernel *k, enum item_kind kind, int first, int depth)
 {
@@ -17,12 +18,43 @@ static int is_barrier(const struct source *s, int i)
     return is(s, i, "__syncthreads") || is(s, i, "__syncwarp");
 }
 
+static int waits(const struct source *s, int i)
+{
+    return is_barrier(s, i) || is_collective(s, i);
+}
+
+/* The last token of the statement at i */
+static int end_of(const struct source *s, int i, int depth)
+{
+    if (depth == MAX_DEPTH || i >= s->count) return s->count;
+    if (is(s, i, "{")) return mate(s, i);
+    if (token_in(s, i, "for while if switch")) {
+        int end = end_of(s, next(s, mate(s, next(s, i))), depth + 1),
+            other = next(s, end);
+        int more = is(s, i, "if") && is(s, other, "else");
+        return more ? end_of(s, next(s, other), depth + 1) : end;
+    }
+    while (i < s->count && !is(s, i, ";"))
+        i = next(s, mate(s, i) > i ? mate(s, i) : i);
+    return i;
+}
+
+/* 1 if the `if` at i has branches in which threads wait. */
+static int is_waiting_if(const struct source *s, int i)
+{
+    if (!is(s, i, "if") || !is(s, next(s, i), "(")) return 0;
+    for (int n = mate(s, next(s, i)), end = end_of(s, i, 0); n > 0 && n < end;
+         n = next(s, n))
+        if (waits(s, n)) return 1;
+    return 0;
+}
+
 /* 1 if the `for` at i has a body in which threads wait. */
 static int is_waiting_loop(const struct source *s, int i)
 {
     if (!is(s, i, "for")) return 0;
     for (int n = next(s, mate(s, next(s, i))), end = -1; n < s->count; n = next(s, n)) {
-        if (is_barrier(s, n) || is_collective(s, n)) return 1;
+        if (waits(s, n)) return 1;
         if (end < 0 && (is(s, n, "{") || is(s, n, "("))) end = mate(s, n);
         if (end < 0 ? is(s, n, ";") : n == end && is(s, n, "}")) return 0;
         if (n == end) end = -1;
@@ -30,26 +62,32 @@ static int is_waiting_loop(const struct source *s, int i)
     return 0;
 }
 
-/* for (int d = 1; d < n; d *= 2): changes nothing but d, and only in its last part. */
-static int read_counter(struct kernel *k)
+/* for (int d = 1, e = n; d < n; d *= 2, e /= 2): changes nothing but d and e, and only in its
+ * last part. */
+static int read_counters(struct kernel *k)
 {
-    int id = k->variable_count;
-    struct variable *v = &k->variables[id];
+    int first = k->variable_count;
     if (!accept(k, "(") || !is_type(k, k->at) || !read_declaration(k, COUNTER)) return 0;
-    if (k->variable_count != id + 1 || !v->builtin || !v->value || v->indices) return 0;
+    int end = k->variable_count;
+    for (int n = first; n < end; n++) {
+        const struct variable *v = &k->variables[n];
+        if (!v->builtin || !v->value || v->indices || v->modified) return 0;
+    }
     if (!read_values(k) || !accept(k, ";") || k->effects & CHANGES) return 0;
-    int before = k->changes;
+    int before = k->changes, changed = 0;
     if (!read_values(k) || !accept(k, ")")) return 0;
-    int ok = k->changes == before + 1 && v->modified;
-    v->modified = 0;
-    return ok;
+    for (int n = first; n < end; n++) {
+        changed += k->variables[n].modified;
+        k->variables[n].modified = 0;
+    }
+    return changed && k->changes == before + changed;
 }
 
 static int read_barrier_loop(struct kernel *k, struct item *item, int depth)
 {
     int visible = k->visible_count;
     k->conditional++;
-    if (!accept(k, "for") || !read_counter(k)) return 0;
+    if (!accept(k, "for") || !read_counters(k)) return 0;
     k->conditional--;
     item->end = k->at;
     item->effects = k->effects & ~(unsigned)CHANGES;
@@ -60,6 +98,65 @@ static int read_barrier_loop(struct kernel *k, struct item *item, int depth)
     if (!item || (braces && !accept(k, "}"))) return 0;
     item->end = k->at;
     return 1;
+}
+
+/* { item... } or item */
+static int read_branch(struct kernel *k, int depth)
+{
+    int visible = k->visible_count, end = mate(k->s, k->at);
+    int ok = accept(k, "{") ? read_items(k, end, depth) && accept(k, "}")
+                            : read_item(k, depth);
+    k->visible_count = visible;
+    return ok;
+}
+
+/* 1 if threads wait in the braces at i. */
+static int is_waiting_block(const struct source *s, int i)
+{
+    if (!is(s, i, "{")) return 0;
+    for (int n = i, end = mate(s, i); n < end; n = next(s, n))
+        if (waits(s, n)) return 1;
+    return 0;
+}
+
+/* A block is a loop without a head, which runs once. */
+static int read_waiting_block(struct kernel *k, struct item *item, int depth)
+{
+    item->kind = LOOP;
+    item->first = item->end = k->at;
+    if (!read_branch(k, depth)) return 0;
+    item = add_item(k, LOOP_END, k->at, depth);
+    if (item) item->end = k->at;
+    return item != NULL;
+}
+
+static int mark_branch(struct kernel *k, enum item_kind kind, int of, int depth)
+{
+    struct item *item = add_item(k, kind, k->at, depth);
+    if (!item) return 0;
+    item->end = k->at;
+    item->of = of;
+    return 1;
+}
+
+static int read_waiting_if(struct kernel *k, struct item *item, int depth)
+{
+    int calls = k->call_count;
+    accept(k, "if");
+    item->first = k->at;
+    if (!accept(k, "(") || !read_values(k) || !accept(k, ")")) return 0;
+    item->end = k->at;
+    item->effects = k->effects;
+    if (!is_untouched(k->s, item->first, item->end)) return 0;
+    if (k->call_count > calls && !split_item(k, calls)) return 0;
+    int of = k->item_count - 1;
+    if (!read_branch(k, depth + 1)) return 0;
+    if (is(k->s, k->at, "else")) {
+        if (!mark_branch(k, ELSE, of, depth)) return 0;
+        accept(k, "else");
+        if (!read_branch(k, depth + 1)) return 0;
+    }
+    return mark_branch(k, IF_END, of, depth);
 }
 
 /* --- warp collectives --------------------------------------------------------------- */
@@ -102,7 +199,7 @@ static int split_item(struct kernel *k, int first)
 }
 
 /* 1 if no rule of the translator has changed the tokens. */
-static int is_untouched(const struct source *s, int first, int end)
+int is_untouched(const struct source *s, int first, int end)
 {
     for (int i = first; i < end; i++) {
         const struct token *t = &s->tokens[i];
@@ -123,12 +220,17 @@ static int read_item(struct kernel *k, int depth)
     const struct source *s = k->s;
     int first = k->at, calls = k->call_count, ok;
     if (!accept_unroll(k)) return 0;
-    int loop = is_waiting_loop(s, k->at);
-    struct item *item = add_item(k, loop ? LOOP : CODE, loop ? k->at : first, depth);
+    int loop = is_waiting_loop(s, k->at), condition = is_waiting_if(s, k->at);
+    enum item_kind kind = loop ? LOOP : condition ? IF : CODE;
+    struct item *item = add_item(k, kind, loop ? k->at : first, depth);
     if (!item) return 0;
+    if (is_waiting_block(s, k->at)) return read_waiting_block(k, item, depth);
+    if (condition) return read_waiting_if(k, item, depth);
     if (loop)
         return read_barrier_loop(k, item, depth) && is_untouched(s, first, item->end);
-    if (token_in(s, k->at, "__shared__ extern")) {
+    int shared = token_in(s, k->at, "__shared__ extern") ||
+                 (is(s, k->at, "volatile") && is(s, next(s, k->at), "__shared__"));
+    if (shared) {
         item->kind = FOR_BLOCK;
         ok = read_shared(k);
     } else if (is_barrier(s, k->at)) {

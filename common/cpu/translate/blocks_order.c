@@ -11,14 +11,14 @@ static int number_phases(struct kernel *k, int strides)
         struct item *item = &k->items[n];
         if (item->kind == FOR_BLOCK) continue;
         int stride = strides && item->stride.counter;
-        int runs =
-            item->kind == CODE || item->kind == DECLARATION || item->kind == ARGUMENTS;
+        int runs = item->kind == CODE || item->kind == DECLARATION ||
+                   item->kind == ARGUMENTS || (item->kind == IF && item->by_thread);
         if (runs && (!running || stride)) k->phases++;
         if (k->phases > MAX_PHASES) return 0;
         if (runs) item->phase = k->phases - 1;
         if (runs && item->depth) k->repeated |= 1ull << item->phase;
         if (stride) k->strides |= 1ull << item->phase;
-        running = runs && item->kind != ARGUMENTS && !stride;
+        running = runs && item->kind != ARGUMENTS && item->kind != IF && !stride;
     }
     return k->phases > 0;
 }
@@ -69,6 +69,7 @@ static void find_phases(struct kernel *k)
 /* Finds the variables that are kept between phases; 0 if one cannot be. */
 static int find_kept(struct kernel *k)
 {
+    int arrays = 0;
     for (int n = 0; n < k->variable_count; n++) {
         struct variable *v = &k->variables[n];
         int several = (v->phases & (v->phases - 1)) != 0;
@@ -80,15 +81,17 @@ static int find_kept(struct kernel *k)
         if (v->kind != LOCAL || k->items[v->item].kind != DECLARATION) continue;
         v->kept = several && !k->items[v->item].again;
         if (v->kept && !v->storable) return 0;
+        arrays += v->kept && v->indices;
     }
-    return 1;
+    return arrays <= MAX_ARRAYS;
 }
 
-/* Does a thread exit before the last phase, or in a loop? */
+/* Does a thread exit before the last phase, or in a loop? Or is it left out by an IF? */
 static int exits_early(const struct kernel *k)
 {
     for (int n = 0; n < k->item_count; n++) {
         const struct item *item = &k->items[n];
+        if (item->kind == IF && item->by_thread) return 1;
         if (item->effects & RETURNS && (item->phase != k->phases - 1 || item->depth))
             return 1;
     }

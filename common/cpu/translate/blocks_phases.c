@@ -17,6 +17,26 @@ int in_phase(unsigned long long phases, int phase)
     return (int)(phases >> phase & 1);
 }
 
+/* The mask of a collective, and the check that all its lanes come by. */
+static void append_mask(struct buffer *b, struct kernel *k, int n, const struct call *c)
+{
+    int comma = previous(k->s, c->value), branches = 0;
+    for (int m = 0; m < n; m++) {
+        const struct item *item = &k->items[m];
+        int end = m;
+        while (end < k->item_count &&
+               !(k->items[end].kind == IF_END && k->items[end].of == m))
+            end++;
+        if (item->kind != IF || !item->by_thread || !item->must_come || end < n) continue;
+        append_number(b, "::wbcpu::present(wbcpu_off_%d, wbcpu_at, ", m);
+        branches++;
+    }
+    append_tokens(b, k, next(k->s, next(k->s, c->name)), comma);
+    for (; branches; branches--)
+        append_text(b, ")");
+    append_text(b, ", ");
+}
+
 /* A copy of an item; not every phase uses all that a declaration declares. */
 static void append_item(struct buffer *b, struct kernel *k, int n)
 {
@@ -27,10 +47,17 @@ static void append_item(struct buffer *b, struct kernel *k, int n)
         append_line(b, k, c->name, " 3");
         append_name(b, k, "::wbcpu::give::", c->name);
         append_number(b, "(wbcpu_slots[%d], wbcpu_at, wbcpu_count, ", slot_of(c));
-        append_tokens(b, k, next(k->s, c->name) + 1, c->close);
+        append_mask(b, k, n, c);
+        append_tokens(b, k, c->value, c->close);
         append_text(b, ");");
     }
     if (item->kind == ARGUMENTS) return;
+    if (item->kind == IF) {
+        append_number(b, " wbcpu_off_%d.threads[wbcpu_at] = !", n);
+        append_copy(b, k, item->first, item->end);
+        append_text(b, ";");
+        return;
+    }
     append_copy(b, k, item->first, item->end);
     for (int m = 0; m < k->variable_count; m++)
         if (k->variables[m].kind == LOCAL && k->variables[m].item == n)
@@ -58,7 +85,8 @@ void append_row(struct buffer *b, struct kernel *k, int phase, const char *rows)
  * phases. `first` is its first item. */
 void append_begin(struct buffer *b, struct kernel *k, int phase, int first)
 {
-    if (k->exits && phase) append_text(b, " if (wbcpu_gone[wbcpu_at]) continue;");
+    if (k->exits && (phase || k->repeated & 1))
+        append_text(b, " if (wbcpu_gone[wbcpu_at]) continue;");
     for (int m = 0; m < k->variable_count; m++) {
         const struct variable *v = &k->variables[m];
         if (v->kind != PARAMETER || !v->modified || !in_phase(v->phases, phase)) continue;
@@ -81,7 +109,10 @@ void append_begin(struct buffer *b, struct kernel *k, int phase, int first)
             if (v->kind != LOCAL || v->item != n || item->phase == phase) continue;
             wanted |= item->again && !item->by_row && in_phase(v->phases, phase);
             if (v->kept && in_phase(v->phases, phase))
-                append_pattern(b, k, v, " %T%S %N = wbcpu_kept_%I[wbcpu_at];");
+                append_pattern(
+                    b, k, v,
+                    v->indices ? " auto &%N = wbcpu_kept_%I[wbcpu_at];"
+                               : " %T%S %N = wbcpu_kept_%I[wbcpu_at];");
         }
         if (wanted) append_item(b, k, n);
     }
@@ -93,7 +124,10 @@ void append_end(struct buffer *b, struct kernel *k, int phase)
         const struct variable *v = &k->variables[n];
         if (!v->kept || !in_phase(v->phases, phase)) continue;
         int made = v->kind == PARAMETER ? 0 : k->items[v->item].phase;
-        if (in_phase(v->changes, phase) || made == phase)
+        if (v->indices && made == phase)
+            append_pattern(
+                b, k, v, " __builtin_memcpy(wbcpu_kept_%I[wbcpu_at], %N, sizeof %N);");
+        else if (!v->indices && (in_phase(v->changes, phase) || made == phase))
             append_pattern(b, k, v, " wbcpu_kept_%I[wbcpu_at] = %N;");
     }
 }
@@ -111,10 +145,38 @@ static void append_given(struct buffer *b, struct kernel *k, int phase)
 
 /* --- phases ------------------------------------------------------------------------- */
 
+/* A function that the phase calls may read threadIdx: the scheduler's variable. */
+void append_thread(struct buffer *b, struct kernel *k, int phase)
+{
+    for (int n = 0; n < k->own_call_count; n++)
+        if (phase_at(k, k->own_calls[n]) == phase &&
+            function_at(k->s, k->own_calls[n])->effects & THREAD) {
+            append_text(b, " ::wbcpu_thread_index = threadIdx;");
+            return;
+        }
+}
+
 void append_lanes(struct buffer *b, struct kernel *k, int phase)
 {
     k->parallel = is_parallel(k, phase);
     append_text(b, k->parallel ? " WBCPU_EACH_LANE_PARALLEL {{" : " WBCPU_EACH_LANE {{");
+    append_thread(b, k, phase);
+}
+
+void append_branch(struct buffer *b, struct kernel *k, int n)
+{
+    const struct item *item = &k->items[n];
+    if (item->kind == IF) { /* the same in all threads */
+        append_text(b, " if ");
+        append_copy(b, k, item->first, item->end);
+        append_text(b, "{");
+    } else if (!item->by_thread) {
+        append_text(b, item->kind == ELSE ? "} else {" : "}");
+    } else {
+        append_text(b, item->kind == ELSE ? "} ::wbcpu::turn" : "} ::wbcpu::take_back");
+        append_number(b, "(wbcpu_off_%d, wbcpu_gone, wbcpu_count);", item->of);
+        if (item->kind == ELSE) append_text(b, " {");
+    }
 }
 
 int append_phase(struct buffer *b, struct kernel *k, int first)
@@ -147,6 +209,9 @@ int append_phase(struct buffer *b, struct kernel *k, int first)
         append_text(b, " }}}\n");
     }
     const struct item *end = &k->items[last];
+    if (end->kind == IF)
+        append_number(
+            b, " ::wbcpu::leave_out(wbcpu_off_%d, wbcpu_gone, wbcpu_count); {", last);
     if (end->kind != ARGUMENTS) return last;
     for (int m = 0; m < k->call_count; m++) {
         const struct call *c = &k->calls[m];

@@ -60,22 +60,48 @@ static int can_repeat(struct kernel *k, int n)
     return is_constant(k, n, 0);
 }
 
+/* Says how the IF n is run; 0 if some threads only may come to a barrier. `other`: an item
+ * in a loop comes later, too. */
+static int find_branches(struct kernel *k, int n)
+{
+    struct item *item = &k->items[n];
+    item->by_thread = !is_constant(k, n, 1);
+    if (!item->by_thread) return 1;
+    int inside = 1;
+    item->must_come = item->depth > 0;
+    for (int m = n + 1; m < k->item_count; m++) {
+        struct item *other = &k->items[m];
+        int of = other->kind == ELSE || other->kind == IF_END ? other->of == n : 0;
+        other->by_thread |= of;
+        if (of && other->kind == IF_END) inside = 0;
+        if (inside && other->kind == BARRIER && !is(k->s, other->first, "__syncwarp"))
+            return 0;
+        if (!inside)
+            item->must_come |= other->kind == BARRIER || other->kind == ARGUMENTS;
+    }
+    return 1;
+}
+
 /* Says which declarations can be repeated; 0 if a loop differs from thread to thread. */
 static int find_constants(struct kernel *k)
 {
     unsigned before = 0;
+    int branches = 0; /* around the item, by thread */
     for (int n = 0; n < k->item_count; n++) {
         struct item *item = &k->items[n];
         if (item->kind == LOOP && !is_constant(k, n, 1)) return 0;
+        if (item->kind == IF && !find_branches(k, n)) return 0;
+        if (item->by_thread) branches += (item->kind == IF) - (item->kind == IF_END);
         if (item->kind == DECLARATION) {
             item->again = can_repeat(k, n);
             if (item->again && is_constant(k, n, 1)) item->kind = FOR_BLOCK;
-            /* These come before their phase: before a return, too. */
-            int late = item->effects & DIVIDES && before & RETURNS;
+            /* These come before their phase: before a return, too, and in all threads. */
+            int late = item->effects & DIVIDES && (before & RETURNS || branches);
             if (item->kind == FOR_BLOCK && late) return 0;
             item->by_row = item->again && item->kind == DECLARATION && !late;
         }
-        int constant = item->again || item->kind == LOOP;
+        int constant =
+            item->again || item->kind == LOOP || (item->kind == IF && !item->by_thread);
         for (int i = item->first; constant && i < item->end; i++)
             if (k->meaning[i - k->body] < 0)
                 k->globals[-1 - k->meaning[i - k->body]].constant = 1;
@@ -116,24 +142,41 @@ static int find_open(struct kernel *k, int i)
     return 0;
 }
 
-/* const type *name, type name */
-static int read_parameters(struct kernel *k)
+/* const type *name, type name, type name[]; of a function also type &name */
+static int read_parameter(struct kernel *k, struct device_function *d, unsigned bit)
 {
     const struct source *s = k->s;
-    int close = mate(s, k->open), builtin;
-    k->at = next(s, k->open);
-    while (k->at < close) {
-        if (!read_type(k, &builtin)) return 0;
-        int stars = 0;
-        for (; is(s, k->at, "*") || token_in(s, k->at, "const __restrict__ __restrict");
-             k->at = next(s, k->at))
-            stars += is(s, k->at, "*");
-        if (!add_variable(k, PARAMETER, k->at)) return 0;
-        struct variable *v = &k->variables[k->variable_count - 1];
-        v->builtin = builtin, v->stars = stars, v->storable = builtin || stars;
-        k->at = next(s, k->at);
-        if (!accept(k, ",") && k->at != close) return 0;
+    int builtin, stars = 0, changed = 0, fixed = 0, first = k->at;
+    if (!read_type(k, &builtin)) return 0;
+    int named = k->named;
+    for (int i = first; i < k->at; i = next(s, i))
+        fixed |= is(s, i, "const");
+    for (; is(s, k->at, "*") || token_in(s, k->at, "const __restrict__ __restrict");
+         k->at = next(s, k->at))
+        stars += is(s, k->at, "*");
+    if (d && accept(k, "&")) changed = !fixed || stars;
+    if (!add_variable(k, PARAMETER, k->at)) return 0;
+    struct variable *v = &k->variables[k->variable_count - 1];
+    k->at = next(s, k->at);
+    if (accept(k, "[")) {
+        if (is_number(s, k->at) || template_parameter(k, k->at) == 'N')
+            k->at = next(s, k->at);
+        if (!accept(k, "]")) return 0;
+        stars++;
     }
+    v->builtin = builtin, v->stars = stars, v->storable = builtin || named || stars;
+    if (d) d->by_reference |= changed ? bit : 0, d->pointers |= stars ? bit : 0;
+    return 1;
+}
+
+static int read_parameters(struct kernel *k, struct device_function *d)
+{
+    int close = mate(k->s, k->open);
+    unsigned bit = 1;
+    k->at = next(k->s, k->open);
+    for (; k->at < close; bit <<= 1)
+        if (!bit || !read_parameter(k, d, bit) || (!accept(k, ",") && k->at != close))
+            return 0;
     return k->at == close;
 }
 
@@ -147,17 +190,54 @@ static int has_splice(const struct kernel *k)
     return 0;
 }
 
-int read_kernel(struct kernel *k, struct source *s, int i)
+int find_kernel(struct kernel *k, struct source *s, int i)
 {
     *k = (struct kernel){.s = s, .head = -1, .statement = -1};
     if (!find_template(k, i) || !find_open(k, i)) return 0;
     int close = mate(s, k->open);
     k->body = next(s, close), k->end = mate(s, k->body);
-    if (close < 0 || !is(s, k->body, "{") || k->end < 0) return 0;
-    if (k->end - k->body >= MAX_KERNEL || has_splice(k) || !read_parameters(k)) return 0;
+    return close >= 0 && is(s, k->body, "{") && k->end >= 0;
+}
+
+int read_kernel(struct kernel *k, struct source *s, int i)
+{
+    if (!find_kernel(k, s, i)) return 0;
+    if (k->end - k->body >= MAX_KERNEL || has_splice(k) || !read_parameters(k, NULL))
+        return 0;
     k->at = next(s, k->body);
     if (!read_items(k, k->end, 0) || !find_constants(k)) return 0;
     find_shapes(k);
     find_strides(k);
     return arrange(k, 1) || arrange(k, 0);
+}
+
+/* The type that a function returns: words that are no attributes */
+static int read_result(struct kernel *k, struct device_function *d)
+{
+    const struct source *s = k->s;
+    int i = d->head < 0 ? d->start : next(s, close_angle(s, d->head));
+    for (; i < d->name; i = next(s, i)) {
+        if (is(s, i, "*") || is(s, i, "&")) d->returns_pointer = 1;
+        if (!is(s, i, "*") && !is_type(k, i) &&
+            !token_in(
+                s, i,
+                "static inline __device__ __host__ __forceinline__ __inline__ "
+                "__noinline__ extern"))
+            return 0;
+    }
+    return 1;
+}
+
+int read_function(struct kernel *k, struct device_function *d)
+{
+    *k = (struct kernel){.s = d->s, .head = d->head, .statement = -1, .function = 1};
+    k->open = d->open, k->body = d->body, k->end = d->end;
+    if (k->end - k->body >= MAX_KERNEL || (d->head >= 0 && !is_known_template(k)))
+        return 0;
+    if (has_splice(k) || !read_result(k, d) || !read_parameters(k, d)) return 0;
+    k->conditional = 1; /* it waits for no other thread */
+    k->at = next(k->s, k->body);
+    while (k->at < k->end)
+        if (!read_statement(k)) return 0;
+    return k->at == k->end && is_untouched(k->s, next(k->s, k->body), k->end);
 }

@@ -5,7 +5,7 @@
  *     x[warp * n + lane]                                neighbours
  *
  * A row of threads begins at a multiple of 16, and so does a block. */
-#include "blocks.h"
+#include "blocks_write.h"
 
 #include <string.h>
 
@@ -195,6 +195,11 @@ int is_parallel(struct kernel *k, int phase)
         for (int i = item->first; i < item->end; i++)
             if (is_atomic(s, i)) return 0;
         if (!are_indices_known(k, item->first, item->end)) return 0;
+    }
+    for (int n = 0; n < k->own_call_count; n++) {
+        const struct device_function *d = function_at(k->s, k->own_calls[n]);
+        int reads = d->effects & (READS | THREAD) || d->by_reference || d->global_count;
+        if (reads && phase_at(k, k->own_calls[n]) == phase) return 0;
     }
     /* Arrays and classes of a thread would be in one place of the stack for all. */
     for (int n = 0; n < k->variable_count; n++) {

@@ -8,11 +8,15 @@
 /* [n] or [], after a name; the number of them in v */
 static int read_dimensions(struct kernel *k, struct variable *v)
 {
+    int open_ended = 0;
+    v->sizes = k->at;
     while (accept(k, "[")) {
         v->indices++;
+        open_ended |= is(k->s, k->at, "]");
         if (!is(k->s, k->at, "]") && !read_value(k)) return 0;
         if (!accept(k, "]")) return 0;
     }
+    v->sizes_end = open_ended ? v->sizes : k->at;
     return 1;
 }
 
@@ -34,7 +38,7 @@ static int read_declarator(
     struct kernel *k, enum variable_kind kind, int type, int type_end, int builtin)
 {
     const struct source *s = k->s;
-    int stars = 0, fixed = 0;
+    int stars = 0, fixed = 0, named = k->named;
     for (; is(s, k->at, "*") || token_in(s, k->at, "const __restrict__ __restrict");
          k->at = next(s, k->at)) {
         stars += is(s, k->at, "*");
@@ -48,11 +52,14 @@ static int read_declarator(
     v->type = type, v->type_end = type_end;
     v->stars = stars, v->builtin = builtin;
     if (!read_dimensions(k, v)) return 0;
-    v->storable = builtin && !fixed && !v->indices;
+    v->storable =
+        (builtin || named) && !fixed && !(v->indices && v->sizes == v->sizes_end);
+    k->named = named;
     if (!accept(k, "=")) return 1;
     int value = k->at, id = k->variable_count - 1;
     int ok = is(s, k->at, "{") ? read_braces(k) : read_value(k);
     k->variables[id].value = value, k->variables[id].value_end = k->at;
+    k->named = named; /* of the next declarator */
     return ok;
 }
 
@@ -72,9 +79,12 @@ int read_declaration(struct kernel *k, enum variable_kind kind)
 int read_shared(struct kernel *k)
 {
     const struct source *s = k->s;
-    int builtin, dynamic = accept(k, "extern");
+    int builtin;
+    accept(k, "volatile");
+    int dynamic = accept(k, "extern");
     if (!accept(k, "__shared__")) return 0;
     if (!dynamic) accept(k, "extern");
+    accept(k, "volatile"); /* only this block's threads access it */
     if (!read_type(k, &builtin)) return 0;
     do {
         if (!add_variable(k, SHARED, k->at)) return 0;
@@ -167,6 +177,7 @@ static int read_plain_statement(struct kernel *k)
     }
     if (accept(k, "return")) {
         k->effects |= RETURNS;
+        if (k->function && !is(s, k->at, ";") && !read_values(k)) return 0;
         return accept(k, ";");
     }
     if (is_type(k, k->at)) return read_declaration(k, INNER);

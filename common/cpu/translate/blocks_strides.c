@@ -102,6 +102,7 @@ void append_stride(struct buffer *b, struct kernel *k, int n)
     append_pattern(b, k, v, " %T wbcpu_counter[1024];");
     append_row(b, k, phase, " WBCPU_ROWS {");
     append_text(b, " WBCPU_EACH_LANE {{");
+    append_thread(b, k, phase);
     append_begin(b, k, phase, n);
     append_line(b, k, v->name, " 3");
     append_pattern(b, k, v, "%T ");
@@ -133,6 +134,7 @@ void append_stride(struct buffer *b, struct kernel *k, int n)
     append_tokens(b, k, first, second);
     append_row(b, k, phase, ")) continue; ::wbcpu::set_row(wbcpu_counter + wbcpu_x); }");
     append_text(b, " WBCPU_EACH_LANE {{");
+    append_thread(b, k, phase);
     append_begin(b, k, phase, n);
     append_line(b, k, item->first, " 3");
     append_pattern(b, k, v, " for (%T %N = wbcpu_counter[wbcpu_x + wbcpu_i];");

@@ -19,7 +19,7 @@ int differs(const struct variable *v)
     return v->shape == NEIGHBOURS || v->shape == ROW;
 }
 
-static int phase_at(struct kernel *k, int i)
+int phase_at(struct kernel *k, int i)
 {
     for (int n = 0; n < k->item_count; n++)
         if (i >= k->items[n].first && i < k->items[n].end && k->items[n].phase >= 0)
@@ -137,6 +137,9 @@ void append_pattern(
             break;
         case 'I':
             text = format("%d", (int)(v - k->variables));
+            break;
+        case 'D':
+            text = text_of(k->s, v->sizes, v->sizes_end);
             break;
         case 'S':
             text = format("%.*s", v->stars, "********");

@@ -11,7 +11,7 @@ static int kind_of_parameter(const struct source *s, int first, int name)
     if (!is_free(s, name) || first >= name) return 0;
     if (token_in(s, first, "class typename")) return next(s, first) == name ? 'T' : 0;
     for (; first < name; first = next(s, first))
-        if (!is_builtin(s, first)) return 0;
+        if (!is_builtin(s, first) && !is_number_type(s, first)) return 0;
     return 'N';
 }
 
@@ -57,18 +57,19 @@ int is_type(struct kernel *k, int i)
 int read_type(struct kernel *k, int *builtin)
 {
     const struct source *s = k->s;
-    int words = 0, others = 0;
+    int words = 0, others = 0, classes = 0;
     for (; is_type(k, k->at); k->at = next(s, k->at)) {
         if (words && !is_builtin(s, k->at)) break; /* int half */
         int qualifier = token_in(s, k->at, "const constexpr");
         int named = is_class(s, k->at) || template_parameter(k, k->at) == 'T';
         if (named && add_global(k, k->at) < 0) return 0;
-        if (!qualifier && !is_builtin(s, k->at))
-            others++;
+        if (!qualifier && !is_builtin(s, k->at) && !is_number_type(s, k->at))
+            others++, classes += named;
         else
             words += !qualifier;
     }
     *builtin = words > 0 && !others;
+    k->named = classes > 0;
     return (words > 0) != (others == 1) && others < 2;
 }
 

@@ -38,16 +38,24 @@ static int read_global(struct kernel *k, struct value *v)
     return 1;
 }
 
+void change_variable(struct kernel *k, int id)
+{
+    int item = k->item_count ? k->item_count - 1 : 0;
+    k->effects |= CHANGES;
+    k->changes++;
+    k->variables[id].modified++;
+    k->variables[id].in_items[item / 8] |= (unsigned char)(1 << item % 8);
+}
+
 /* Something is assigned to v. */
 static int change(struct kernel *k, const struct value *v)
 {
+    if (v->place == VARIABLE) {
+        change_variable(k, v->variable);
+        return 1;
+    }
     k->effects |= CHANGES;
     k->changes++;
-    if (v->place == VARIABLE) {
-        int item = k->item_count - 1;
-        k->variables[v->variable].modified++;
-        k->variables[v->variable].in_items[item / 8] |= (unsigned char)(1 << item % 8);
-    }
     return v->place != NOTHING;
 }
 
@@ -108,6 +116,8 @@ static int read_primary(struct kernel *k, struct value *v)
     if (i < s->count && s->tokens[i].kind != NAME && s->tokens[i].kind != NUMBER)
         return 0;
     if (is_collective(s, i) && is(s, n, "(")) return read_collective(k);
+    if (function_at(s, i) && (is(s, n, "(") || is(s, n, "<")))
+        return find_variable(k, i) < 0 && !template_parameter(k, i) && read_own_call(k);
     if (is_name(s, i) && is(s, n, "("))
         return !read_variable(k, v) && !template_parameter(k, i) &&
                (is_pure(s, i) || is_atomic(s, i)) && read_call(k);
@@ -152,8 +162,8 @@ static int read_suffixes(struct kernel *k, struct value *v)
             break;
         }
     }
-    /* The address of a thread's array */
-    return v->place != VARIABLE || !v->indices;
+    /* The address of a thread's array. A function's own may be anywhere. */
+    return v->place != VARIABLE || !v->indices || k->function;
 }
 
 static int read_unary(struct kernel *k, struct value *v)
@@ -165,7 +175,7 @@ static int read_unary(struct kernel *k, struct value *v)
         ok = read_unary(k, v) && change(k, v);
         *v = RESULT;
     } else if (!is_mark(k, "&&") && accept(k, "&")) {
-        ok = read_unary(k, v) && v->place == MEMORY;
+        ok = read_unary(k, v) && (v->place == MEMORY || (k->function && v->place));
         *v = RESULT;
     } else if (accept(k, "*")) {
         ok = read_unary(k, v);
@@ -238,4 +248,9 @@ int read_values(struct kernel *k)
 int read_value(struct kernel *k)
 {
     return read_assignment(k, &(struct value){0});
+}
+int read_place(struct kernel *k)
+{
+    struct value v = {0};
+    return read_assignment(k, &v) && change(k, &v);
 }

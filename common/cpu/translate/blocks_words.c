@@ -2,14 +2,19 @@
 #include "blocks.h"
 #include "outline.h"
 
+#include <ctype.h>
 #include <string.h>
 
+#define DIGITS "0123456789."
+#define LETTERS "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define BUILTIN                                                                          \
     "bool char short int long float double unsigned signed size_t int8_t uint8_t "       \
     "int16_t uint16_t int32_t uint32_t int64_t uint64_t const constexpr"
 #define CLASSES                                                                          \
     "float2 float3 float4 double2 int2 int3 int4 uint2 uint3 uint4 uchar4 dim3 half "    \
     "__half half2 __half2 __nv_bfloat16 __nv_bfloat162"
+/* Names of number types; the C++ compiler checks them. */
+#define NUMBERS "uint ushort ulong clock_t"
 #define INDICES "threadIdx blockIdx blockDim gridDim"
 #define CONSTANTS                                                                        \
     "true false nullptr NULL warpSize INFINITY NAN FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX " \
@@ -22,15 +27,15 @@
     "operator goto switch case default asm this throw try catch namespace mutable "      \
     "alignas decltype static_assert thread_local const_cast public private"
 /* Functions of their arguments alone, and loads of memory that no thread writes */
-#define PURE                                                                             \
-    "abs fabs fabsf max min fmax fmin fmaxf fminf exp expf exp2f exp10f expm1f log "     \
-    "logf log2f log10f log1pf sqrt sqrtf rsqrt rsqrtf cbrtf sin cos tan sinf cosf tanf " \
-    "asinf acosf atanf atan2f sinhf coshf tanh tanhf pow powf floor ceil floorf ceilf "  \
-    "round roundf rintf truncf fma fmaf fmod fmodf erf erff hypotf copysignf isnan "     \
-    "isinf isfinite __expf __exp10f __logf __log2f __powf __sinf __cosf __tanf "         \
-    "__fdividef __fmaf_rn __fadd_rn __fmul_rn __fsqrt_rn __frcp_rn __saturatef __ldg "   \
-    "__popc __popcll __clz __clzll __ffs __ffsll __brev __mul24 __umul24 __umulhi "      \
-    "__mulhi __float_as_int __int_as_float __float_as_uint __uint_as_float "             \
+#define PURE                                                                                   \
+    "abs fabs fabsf max min fmax fmin fmaxf fminf exp expf exp2f exp10f expm1f log "           \
+    "logf log2f log10f log1pf sqrt sqrtf rsqrt rsqrtf cbrtf sin cos tan sinf cosf tanf "       \
+    "asinf acosf atanf atan2f sinhf coshf tanh tanhf pow powf floor ceil floorf ceilf "        \
+    "round roundf rintf truncf umin umax fma fmaf fmod fmodf erf erff hypotf copysignf isnan " \
+    "isinf isfinite __expf __exp10f __logf __log2f __powf __sinf __cosf __tanf "               \
+    "__fdividef __fmaf_rn __fadd_rn __fmul_rn __fsqrt_rn __frcp_rn __saturatef __ldg "         \
+    "__popc __popcll __clz __clzll __ffs __ffsll __brev __mul24 __umul24 __umulhi "            \
+    "__mulhi __float_as_int __int_as_float __float_as_uint __uint_as_float "                   \
     "__float2int_rn __float2int_rd __float2int_rz __int2float_rn"
 #define PURE_CLASSES                                                                     \
     "__half2float __float2half __float2half_rn __bfloat162float __float2bfloat16 "       \
@@ -38,7 +43,7 @@
     "make_uint3 make_uint4 make_uchar4 make_double2"
 #define ATOMIC                                                                           \
     "atomicAdd atomicSub atomicMin atomicMax atomicAnd atomicOr atomicXor atomicInc "    \
-    "atomicDec"
+    "atomicDec atomicExch"
 
 #define COLLECTIVE                                                                       \
     "__shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync "         \
@@ -59,20 +64,12 @@ int token_in(const struct source *s, int i, const char *list)
 
 /* --- what the source declares ------------------------------------------------------- */
 
-static struct token_index macros; /* the names in #define NAME and #undef NAME */
-static int operators;             /* this source or an earlier one may declare some */
+static int operators; /* this source or an earlier one may declare some */
 
 void index_names(const struct source *s)
 {
-    macros.count = 0;
-    for (int i = 0; i < s->count; i++) {
-        int p = previous(s, i);
+    for (int i = 0; i < s->count; i++)
         operators |= is(s, i, "operator");
-        if (is_name(s, i) && s->tokens[i].in_directive &&
-            (is(s, p, "define") || is(s, p, "undef")))
-            index_add(&macros, i);
-    }
-    index_sort(&macros, s);
 }
 
 static const struct name *known(const struct source *s, int i)
@@ -87,19 +84,19 @@ int is_macro(const struct source *s, int i)
     return is_name(s, i) && known(s, i)->flags & MACRO;
 }
 
-/* 1 if the macro is defined once, here, of numbers and marks: (32 * 4). */
-static int is_number_macro(const struct source *s, int i)
+/* 1 if a macro is defined once, of numbers, marks and such macros: (WARPS * 4) */
+static int is_number_macro(const struct name *n, int depth)
 {
-    int found;
-    int first = index_find(&macros, s, s->tokens[i].start, s->tokens[i].length, &found);
-    if (found != 1) return 0;
+    if (n->defined != 1 || n->takes || !n->macro || depth == MAX_DEPTH) return 0;
     int numbers = 0;
-    for (int v = next(s, macros.tokens[first]); v < s->count; v = next(s, v)) {
-        if (!s->tokens[v].in_directive) break;
-        numbers += s->tokens[v].kind == NUMBER;
-        if (s->tokens[v].kind != NUMBER &&
-            !(s->tokens[v].kind == MARK && strchr("()+-*/%<>", *s->tokens[v].start)))
+    for (const char *c = n->macro; *c;) {
+        int length = (int)strspn(c, LETTERS DIGITS);
+        const struct name *inner = isdigit(*c) ? NULL : look_up(c, length, 0);
+        if (!length && !strchr("()+-*/%<> ", *c)) return *c == ';' && !c[1] && numbers;
+        if (length && !isdigit(*c) && !(inner && is_number_macro(inner, depth + 1)))
             return 0;
+        numbers += length > 0;
+        c += length ? length : 1;
     }
     return numbers > 0;
 }
@@ -125,7 +122,7 @@ int is_number(const struct source *s, int i)
     const struct token *t = &s->tokens[i];
     if (i < s->count && t->kind == NUMBER) /* 5_km calls a function */
         return !memchr(t->start, '_', (size_t)t->length);
-    if (is_macro(s, i)) return is_number_macro(s, i);
+    if (is_macro(s, i)) return is_number_macro(known(s, i), 0);
     return token_in(s, i, CONSTANTS) && !is_declared(s, i);
 }
 
@@ -175,5 +172,14 @@ int has_operators(void)
 
 int is_class(const struct source *s, int i)
 {
-    return token_in(s, i, CLASSES) && !is_macro(s, i) && !operators;
+    if (!is_name(s, i) || is_macro(s, i)) return 0;
+    return is_number_type(s, i) || known(s, i)->alias ||
+           (token_in(s, i, CLASSES) && !operators);
+}
+
+int is_number_type(const struct source *s, int i)
+{
+    return is_name(s, i) && !is_macro(s, i) &&
+           (known(s, i)->alias == NUMBER_TYPE ||
+            (token_in(s, i, NUMBERS) && !is_declared(s, i)));
 }

@@ -22,6 +22,7 @@
  * Only kernels that blocks.h describes are rewritten. The kernel as it was stays for all
  * other uses (wbcpu/blocks.h). */
 #include "blocks_write.h"
+#include "blocks_flat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +36,25 @@ static void append_indent(struct buffer *b, struct kernel *k)
         append_text(b, c[-1] == '\t' ? "\t" : " ");
 }
 
+/* The names from outside of the functions that the kernel calls */
+static void append_function_checks(struct buffer *b, const struct kernel *k)
+{
+    for (int n = 0; n < k->own_call_count; n++) {
+        const struct device_function *d = function_at(k->s, k->own_calls[n]);
+        for (int m = 0; m < d->global_count; m++) {
+            char *check = format(
+                "::wbcpu::is_plain<__typeof__(%s), %s>() && ", d->globals[m],
+                has_operators() ? "false" : "true");
+            append_text(b, check);
+            free(check);
+        }
+    }
+}
+
 /* What the C++ compiler knows of the names from outside */
 static void append_checks(struct buffer *b, struct kernel *k)
 {
+    append_function_checks(b, k);
     for (int n = 0; n < k->global_count; n++) {
         const struct global *g = &k->globals[n];
         char *name = text_of(k->s, g->name, g->name + 1);
@@ -51,25 +68,48 @@ static void append_checks(struct buffer *b, struct kernel *k)
     }
 }
 
-static void write_kernel(struct kernel *k)
+/* Where variables live that are kept from one phase to another */
+static void append_kept(struct buffer *b, struct kernel *k)
+{
+    int arrays = 0;
+    for (int n = 0; n < k->variable_count; n++) {
+        const struct variable *v = &k->variables[n];
+        if (!v->kept) continue;
+        if (v->kind == PARAMETER) {
+            append_pattern(
+                b, k, v,
+                " static __thread ::wbcpu::kept<decltype(%N)> wbcpu_kept_%I[1024];");
+        } else if (!v->indices) {
+            append_pattern(
+                b, k, v, " static __thread ::wbcpu::kept<%T%S> wbcpu_kept_%I[1024];");
+        } else {
+            append_pattern(
+                b, k, v,
+                " typedef ::wbcpu::kept<%T%S> wbcpu_array_%I%D; auto *wbcpu_kept_%I ="
+                " (wbcpu_array_%I *)::wbcpu_kept_arrays(");
+            append_number(b, "%d, ", arrays++);
+            append_pattern(b, k, v, "wbcpu_count * sizeof(wbcpu_array_%I));");
+        }
+    }
+}
+
+/* body: the brace of the kernel in the source */
+static void write_kernel(struct kernel *k, int body)
 {
     struct buffer b = {0};
-    struct token *brace = &k->s->tokens[k->body];
+    struct token *brace = &k->s->tokens[body];
     append_text(&b, brace->after ? brace->after : "");
     append_text(&b, "\n#ifdef WBCPU_WHOLE_BLOCKS");
     append_line(&b, k, k->body, " 3");
     append_text(&b, "if (");
     append_checks(&b, k);
     append_text(&b, "::wbcpu::begin_block()) { WBCPU_BLOCK_BEGIN");
-    for (int n = 0; n < k->variable_count; n++)
-        if (k->variables[n].kept)
-            append_pattern(
-                &b, k, &k->variables[n],
-                k->variables[n].kind == PARAMETER
-                    ? " static __thread ::std::decay_t<decltype(%N)> wbcpu_kept_%I[1024];"
-                    : " static __thread ::std::remove_const_t<%T%S> wbcpu_kept_%I[1024];");
+    append_kept(&b, k);
     if (k->call_count) append_text(&b, " WBCPU_WARP_SLOTS");
     if (k->exits) append_text(&b, " WBCPU_EXITS");
+    for (int n = 0; n < k->item_count; n++)
+        if (k->items[n].kind == IF && k->items[n].by_thread)
+            append_number(&b, " static __thread ::wbcpu::left_out wbcpu_off_%d;", n);
     for (int n = 0; n < k->item_count; n++) {
         const struct item *item = &k->items[n];
         if (item->kind == LOOP) {
@@ -79,6 +119,10 @@ static void write_kernel(struct kernel *k)
             append_text(&b, "}");
         } else if (item->kind == FOR_BLOCK) {
             append_copy(&b, k, item->first, item->end);
+        } else if (
+            item->kind == ELSE || item->kind == IF_END ||
+            (item->kind == IF && !item->by_thread)) {
+            append_branch(&b, k, n);
         } else if (item->kind != BARRIER) {
             n = append_phase(&b, k, n);
         }
@@ -95,7 +139,14 @@ void rewrite_blocks(struct source *s)
     index_names(s);
     for (int i = 0; i < s->count && !given_up; i++) {
         if (is(s, i, "(") && mate(s, i) > i) i = mate(s, i); /* a macro's argument? */
-        if (is(s, i, "__global__") && !s->tokens[i].in_directive && read_kernel(&k, s, i))
-            write_kernel(&k);
+        if (!is(s, i, "__global__") || s->tokens[i].in_directive) continue;
+        if (read_kernel(&k, s, i)) {
+            write_kernel(&k, k.body);
+            continue;
+        }
+        if (!find_kernel(&k, s, i)) continue;
+        int body = k.body, count = s->count, copy = flatten(s, &k, i);
+        if (copy >= 0 && read_kernel(&k, s, copy)) write_kernel(&k, body);
+        s->count = count;
     }
 }

@@ -7,6 +7,7 @@
 /* --- blocks_tokens.c ---------------------------------------------------------------- */
 
 int differs(const struct variable *v); /* between the threads of a row, and is known */
+int phase_at(struct kernel *k, int i); /* of token i */
 int slot_of(const struct call *c);
 /* What follows is line i's. mark: " 3": a system header, so the compiler does not warn */
 void append_line(struct buffer *b, struct kernel *k, int i, const char *mark);
@@ -15,7 +16,8 @@ void append_name(struct buffer *b, struct kernel *k, const char *space, int name
 void append_tokens(struct buffer *b, struct kernel *k, int first, int end);
 /* In lines of its own */
 void append_copy(struct buffer *b, struct kernel *k, int first, int end);
-/* pattern: %T the type of a variable, %N its name, %I its number, %S its stars */
+/* pattern: %T the type of a variable, %N its name, %I its number, %S its stars,
+ * %D the sizes of an array */
 void append_pattern(
     struct buffer *b, struct kernel *k, const struct variable *v, const char *pattern);
 
@@ -24,12 +26,15 @@ void append_pattern(
 int in_phase(unsigned long long phases, int phase);
 /* Appends `rows`, the head of a loop, and what the phase needs once for each row. */
 void append_row(struct buffer *b, struct kernel *k, int phase, const char *rows);
+void append_thread(struct buffer *b, struct kernel *k, int phase);
 void append_lanes(struct buffer *b, struct kernel *k, int phase);
 /* Appends the declarations that the phase repeats, and the values that come from earlier
  * phases. `first` is its first item. */
 void append_begin(struct buffer *b, struct kernel *k, int phase, int first);
 /* Appends what keeps the values for later phases. */
 void append_end(struct buffer *b, struct kernel *k, int phase);
+/* Appends what begins or ends a branch of an `if`, unless that is a phase. */
+void append_branch(struct buffer *b, struct kernel *k, int n);
 /* Appends the phase whose first item is `first`; returns its last item. */
 int append_phase(struct buffer *b, struct kernel *k, int first);
 

@@ -1,6 +1,7 @@
 /* headers.c - finds the headers that a source includes, as the compiler would; translates
  * those that contain CUDA syntax or include such a header. */
 #include "headers.h"
+#include "blocks.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -155,25 +156,33 @@ static int translate_included(struct source *s, int depth);
 /* Translates a new header if necessary. */
 static void translate_header(struct header *h, const struct source *s, int i, int depth)
 {
-    struct source own;
+    struct source *own = calloc(1, sizeof *own);
+    if (!own) {
+        fprintf(stderr, "translate: out of memory\n");
+        exit(1);
+    }
+    int kept = 0;
     if (depth > MAX_INCLUDE_DEPTH) {
         fail_at(s, i, "headers are nested more than %d deep", MAX_INCLUDE_DEPTH);
         return;
     }
-    if (read_source(&own, h->path, s, i)) {
+    if (read_source(own, h->path, s, i)) {
         h->open = 1;
-        int below = translate_included(&own, depth);
+        int below = translate_included(own, depth);
         h->open = 0;
-        if (!given_up) check_spaces(&own);
-        if ((below || has_cuda_syntax(&own)) && !h->number) h->number = ++translations;
-        if (h->number) rewrite(&own);
+        if (!given_up) check_spaces(own);
+        kept = !given_up && find_functions(own) > 0;
+        if ((below || has_cuda_syntax(own)) && !h->number) h->number = ++translations;
+        if (h->number) rewrite(own);
         if (h->number && !errors) {
             char *path = translation(h->number);
-            write_source(&own, path);
+            write_source(own, path);
             free(path);
         }
     }
-    free_source(&own);
+    if (kept) return; /* another source can call its functions */
+    free_source(own);
+    free(own);
 }
 
 /* Token i of s, an #include, gets this name instead. */

@@ -18,6 +18,7 @@
  * After an error nothing is left: neither these files nor those of an earlier run.
  *
  * The translator runs before the preprocessor, so a macro can contain a launch. */
+#include "blocks.h"
 #include "headers.h"
 
 #include <errno.h>
@@ -67,6 +68,7 @@ static void translate(const char *input, const char *object)
     if (read_source(&s, input, NULL, 0)) {
         translate_headers(&s);
         if (!given_up) check_spaces(&s);
+        if (!given_up) find_functions(&s);
         rewrite(&s);
         if (check_mode) list_variables(&s);
         if (!errors) write_source(&s, cpp);

@@ -41,12 +41,30 @@ static int starts_directive(const struct source *s, int i)
            s->tokens[k].in_directive;
 }
 
+/* What follows the name in #define; of all but short ones, nothing. */
+static void enter_macro(const struct source *s, int name, int guarded)
+{
+    enum { MAX_MACRO = 60 }; /* tokens */
+    struct name *n = look_up(s->tokens[name].start, s->tokens[name].length, 1);
+    int end = name + 1;
+    while (end < s->count && end < name + MAX_MACRO && s->tokens[end].in_directive)
+        end++;
+    n->defined++;
+    n->guarded = guarded;
+    n->takes = is(s, name + 1, "(");
+    free(n->macro);
+    n->macro = end < name + MAX_MACRO ? text_of(s, name + 1, end) : NULL;
+}
+
 /* A macro may rename, declare or hide a function: its name, and the names in its text that
  * look declared, are unsure. Token i is the '#'. */
-static void know_macro(const struct source *s, int i)
+static void know_macro(const struct source *s, int i, int guarded)
 {
     int define = next(s, i), name = next(s, define);
+    if (is(s, define, "undef") && is_name(s, name))
+        look_up(s->tokens[name].start, s->tokens[name].length, 1)->defined++;
     if (!is(s, define, "define") || !is_name(s, name)) return;
+    enter_macro(s, name, guarded);
     for (int k = name; k < s->count && s->tokens[k].in_directive; k = next(s, k)) {
         const struct token *t = &s->tokens[k];
         int before = previous(s, k);
@@ -77,7 +95,7 @@ static void take_tokens(struct outline *o)
             int k = next(s, i);
             if (is(s, k, "if") || is(s, k, "ifdef") || is(s, k, "ifndef")) depth++;
             if (is(s, k, "endif")) depth--;
-            know_macro(s, i);
+            know_macro(s, i, depth > 0);
         }
         if (t->kind == MARK && !in_line && strchr("()[]{}", *t->start) &&
             (m < 0 || s->tokens[m].in_directive))
@@ -235,10 +253,10 @@ static void declare_variables(struct outline *o, int first, int end, int member)
             else
                 n->flags |= fixed || f.is_constexpr ? UNSURE : HOST_VARIABLE;
             if (!member)
-                n->variable |= (f.is_const || f.is_constexpr) && !f.memory && !f.device &&
-                                       !pointer
-                                   ? FIXED
-                                   : CHANGING;
+                n->variable |=
+                    (f.is_const || f.is_constexpr) && !f.memory && !f.device && !pointer
+                        ? FIXED
+                        : CHANGING;
             name = -1, array = pointer = constant = done = 0;
         } else if (word(o, i, "=")) {
             done = 1;
@@ -340,6 +358,22 @@ static void read_record(struct outline *o, int keyword, int brace, struct scope 
             name_at(o, i + 1, 1)->variable |= FIXED;
 }
 
+/* typedef unsigned int uint; typedef float4 data; using real = float; */
+static void read_alias(struct outline *o, int i, int end)
+{
+    int is_typedef = word(o, i, "typedef"), numbers = 1;
+    int name = is_typedef ? end - 1 : i + 1;
+    int first = is_typedef ? i + 1 : i + 3, last = is_typedef ? end - 1 : end;
+    if (!named(o, name) || first >= last || (!is_typedef && !word(o, i + 2, "="))) return;
+    for (int n = first; n < last; n++) {
+        if (!named(o, n)) return;
+        numbers &=
+            in_list(o, n, "char short int long float double unsigned signed bool const");
+    }
+    if (!numbers && last - first > 1) return;
+    name_at(o, name, 1)->alias = numbers ? NUMBER_TYPE : OTHER_TYPE;
+}
+
 /* Reads the declaration at i and returns what follows it. */
 static int read_declaration(struct outline *o, int i, int to, struct scope in)
 {
@@ -388,6 +422,7 @@ static int read_declaration(struct outline *o, int i, int to, struct scope in)
             k = other(o, k);
         }
     }
+    if (in_list(o, first, "typedef using")) read_alias(o, first, k);
     if (open >= 0)
         declare_function(o, first, name, &in);
     else if (record < 0 && !quiet)

@@ -63,6 +63,8 @@ enum {
 
 enum { FIXED = 1, CHANGING = 2 }; /* FIXED: it looks like a constant */
 
+enum { NUMBER_TYPE = 1, OTHER_TYPE = 2 };
+
 /* A name with all that its declarations say. */
 struct name {
     char *text;
@@ -71,6 +73,13 @@ struct name {
     int local;  /* the last function that declares a local variable of this name */
     int listed;   /* by list_variables */
     int variable; /* outside of functions: FIXED or CHANGING; FIXED also: of an enum */
+    int defined;  /* #define and #undef lines */
+    int takes;    /* the last #define has parameters */
+    int guarded;  /* and is in an #if */
+    char *macro;  /* it: what follows the name, or NULL if that is long */
+    int alias;    /* of a type: NUMBER_TYPE, or OTHER_TYPE that the compiler checks */
+    int body;     /* 1 + a function with this name (blocks_functions.c), or 0 */
+    int bodies;   /* how many there are */
 };
 
 /* The entry of a name; with add, a new one if there is none yet. */

@@ -55,6 +55,7 @@ struct source {
     size_t size;
     struct token *tokens;
     int count;
+    int room; /* for tokens that are appended; 0: none so far */
     char **kept; /* what keep() was given */
     int kept_count;
 };

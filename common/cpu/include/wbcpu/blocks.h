@@ -17,6 +17,12 @@
 #define WBCPU_WHOLE_BLOCKS
 #endif
 
+/* Memory of this CPU thread for the arrays of a block's threads: the n-th such variable. It
+ * stays the same until a call with more bytes. */
+extern "C" void *wbcpu_kept_arrays(int n, size_t bytes);
+/* Ends the program: a warp operation needs lanes that will not come. */
+extern "C" [[noreturn]] void wbcpu_stop_missing(unsigned mask, unsigned missing);
+
 namespace wbcpu
 {
 /* Rows of 16 threads are loops of constant length, which g++ makes vectors of. */
@@ -87,6 +93,65 @@ template <class T, bool classes> constexpr bool is_plain_constant()
     return is_plain<T, classes>() && (std::is_const_v<T> || std::is_enum_v<T>);
 }
 
+/* The threads that an `if` leaves out: until its end they count as gone. */
+struct left_out {
+    bool threads[1024];
+    unsigned lanes[32]; /* of each warp */
+};
+/* The kernel sets `threads` of those that are not gone. */
+inline void leave_out(left_out &off, bool *gone, int count)
+{
+    for (int w = 0; w * 32 < count; w++)
+        off.lanes[w] = 0;
+    for (int i = 0; i < count; i++) {
+        off.threads[i] = off.threads[i] && !gone[i];
+        gone[i] |= off.threads[i];
+        off.lanes[i / 32] |= (unsigned)off.threads[i] << i % 32;
+    }
+}
+/* The others: for `else` */
+inline void turn(left_out &off, bool *gone, int count)
+{
+    for (int w = 0; w * 32 < count; w++)
+        off.lanes[w] = 0;
+    for (int i = 0; i < count; i++) {
+        const bool before = off.threads[i];
+        off.threads[i] = !gone[i];
+        gone[i] = !before;
+        off.lanes[i / 32] |= (unsigned)off.threads[i] << i % 32;
+    }
+}
+inline void take_back(left_out &off, bool *gone, int count)
+{
+    for (int i = 0; i < count; i++)
+        gone[i] &= !off.threads[i];
+}
+/* Returns the mask of a warp collective, if all its lanes come there. */
+WBCPU_INLINE unsigned present(const left_out &off, int thread, unsigned mask)
+{
+    const unsigned missing = mask & off.lanes[thread / 32];
+    if (__builtin_expect(missing != 0, 0)) wbcpu_stop_missing(mask, missing);
+    return mask;
+}
+
+/* A value that is kept from one barrier to the next. If its type is none of the plain ones,
+ * the kernel does not run so, but this must compile. */
+struct not_plain {
+    template <class T> operator T() const
+    {
+        __builtin_trap();
+    }
+    template <class T> not_plain &operator=(const T &)
+    {
+        return *this;
+    }
+};
+template <class T>
+using kept = std::conditional_t<
+    std::is_trivially_default_constructible_v<std::decay_t<T>> &&
+        std::is_trivially_copyable_v<std::decay_t<T>>,
+    std::decay_t<T>, not_plain>;
+
 /* atomicAdd and its family on shared memory, which only this CPU thread accesses while a
  * block runs so */
 namespace alone
@@ -120,6 +185,7 @@ WBCPU_ALONE(atomicOr, old | v)
 WBCPU_ALONE(atomicXor, old ^ v)
 WBCPU_ALONE(atomicMax, old < v ? v : old)
 WBCPU_ALONE(atomicMin, v < old ? v : old)
+WBCPU_ALONE(atomicExch, v)
 WBCPU_ALONE(atomicInc, old >= v ? 0 : old + 1)
 WBCPU_ALONE(atomicDec, old == 0 || old > v ? v : old - 1)
 #undef WBCPU_ALONE

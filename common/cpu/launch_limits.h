@@ -1,4 +1,4 @@
-/* limits.h - which launches are valid, and what is said of the others. */
+/* launch_limits.h - which launches are valid, and what is said of the others. */
 #pragma once
 
 #include "include/wbcpu.h"
