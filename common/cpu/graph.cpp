@@ -4,6 +4,8 @@
 
 #include "check/host_hooks.h"
 
+#include <algorithm>
+
 namespace wbcpu
 {
 struct capture {
@@ -61,6 +63,16 @@ void join_capture(cudaStream_t stream, capture *c)
     if (is_default(stream) || stream->capture) return;
     stream->capture = c;
     c->streams.push_back(stream);
+}
+
+bool leave_capture(cudaStream_t stream)
+{
+    capture *c = capture_of(stream);
+    if (!c) return true;
+    if (c->origin == stream) return false;
+    c->streams.erase(std::find(c->streams.begin(), c->streams.end(), stream));
+    stream->capture = nullptr;
+    return true;
 }
 
 extern "C" bool wbcpu_defers(cudaStream_t stream)

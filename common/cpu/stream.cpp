@@ -45,7 +45,7 @@ extern "C" cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
         return fail(cudaErrorInvalidResourceHandle);
-    if (capture_of(stream)) return fail(cudaErrorStreamCaptureUnsupported);
+    if (!leave_capture(stream)) return fail(cudaErrorStreamCaptureUnsupported);
     check::stream_destroyed(stream);
     delete stream;
     return cudaSuccess;

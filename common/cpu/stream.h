@@ -31,6 +31,8 @@ namespace wbcpu
 capture *capture_of(cudaStream_t stream);
 /* The stream waits for an event of the capture and becomes part of it. */
 void join_capture(cudaStream_t stream, capture *c);
+/* A stream that is destroyed; false: the capture began on it. */
+bool leave_capture(cudaStream_t stream);
 double seconds_now(); /* monotonic clock */
 }  // namespace wbcpu
 

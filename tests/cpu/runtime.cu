@@ -271,11 +271,23 @@ static void graphs(void)
     cudaStreamSynchronize(s);
     cudaMemcpy(host, x, sizeof *x, cudaMemcpyDeviceToHost);
     tap(host[0] == 16, "the stream works again");
+    // A stream that has joined again may go before the capture ends.
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+    cudaEventRecord(fork, s);
+    cudaStreamWaitEvent(side, fork, 0);
+    add<<<1, 1, 0, side>>>(x, 1, 1);
+    cudaEventRecord(join, side);
+    cudaStreamWaitEvent(s, join, 0);
+    e = cudaStreamDestroy(side);
+    tap(e == cudaSuccess, "a joined stream is destroyed: %s", cudaGetErrorName(e));
+    e = cudaStreamEndCapture(s, &graph);
+    cudaGraphGetNodes(graph, NULL, &nodes);
+    tap(e == cudaSuccess && nodes == 1, "its work is captured: %zu nodes", nodes);
+    cudaGraphDestroy(graph);
     cudaGraphExecDestroy(exec);
     cudaEventDestroy(fork);
     cudaEventDestroy(join);
     cudaStreamDestroy(s);
-    cudaStreamDestroy(side);
     cudaFree(x);
     cudaFree(y);
 }
