@@ -210,6 +210,24 @@ static void yield_core(worker *w)
 /* After so many, the block probably waits for another one. */
 constexpr int YIELDS_UNTIL_HELP = 256;
 
+/* The only thread of a launch that waits for memory waits for the host, which continues only
+ * after the launch. */
+static void end_if_endless(worker *w)
+{
+    constexpr double SECONDS = 30;
+    static thread_local double since;
+    const double now = (double)wbcpu_nanoseconds() * 1e-9;
+    if (w->yields == 1) since = now;
+    if (now - since < SECONDS) return;
+    char where[300];
+    wbcpu_where(where, sizeof where);
+    stop(
+        nullptr,
+        "%s has waited %g s for memory that no other thread writes. If it waits for the "
+        "host: here the host continues when the kernel has ended",
+        where, SECONDS);
+}
+
 /* The current thread spins on memory that another one will write. It stays ready; another
  * lane of its warp continues, and every 32nd time a lane of another warp. All threads may
  * be waiting for another block, whose worker needs a core: every 8th call therefore
@@ -221,6 +239,7 @@ extern "C" void wbcpu_yield()
     w->atomics = 0;
     if (w->whole_block) return; /* its kernel never waits for memory */
     if (++w->yields == YIELDS_UNTIL_HELP) need_another_block(w);
+    if (w->threads == 1 && w->job->blocks == 1) end_if_endless(w);
     if (w->job->stopped && !w->gang) leave_launch(w);
     if (w->threads == 1) {
         yield_core(w); /* only another block can make progress */
