@@ -98,14 +98,12 @@ axis_of(const wbcpu_texture *t, float x, size_t size, int which, bool both = fal
         texel_index(base, n, mode, normalized), texel_index(base + 1, n, mode, normalized),
         weight};
 }
-/* dims: 1 to 3; other axes: fixed layers */
-template <class T> T sample(cudaTextureObject_t object, int dims, axis x, axis y, axis z)
+/* What a linear filter adds up. Floats are read directly. */
+template <bool floats>
+inline void filter(
+    const wbcpu_texture *t, int dims, axis x, axis y, axis z, int wanted, float sum[4])
 {
-    const wbcpu_texture *t = (const wbcpu_texture *)(uintptr_t)object;
-    if (t->how.filterMode == cudaFilterModePoint)
-        return read_texel<T>(t, {x.first, y.first, z.first});
-    float sum[4] = {0, 0, 0, 0};
-    int channels = t->a.format.x ? (int)(t->a.texel * 8) / t->a.format.x : 0;
+    const int channels = t->a.format.x ? (int)(t->a.texel * 8) / t->a.format.x : 0;
     for (int corner = 0; corner < 1 << dims; corner++) {
         bool i = corner & 1, j = corner & 2, k = corner & 4;
         float weight = (i ? x.weight : 1 - x.weight) *
@@ -114,11 +112,25 @@ template <class T> T sample(cudaTextureObject_t object, int dims, axis x, axis y
         if (weight == 0) continue;
         const char *at = address(
             t, {i ? x.second : x.first, j ? y.second : y.first, k ? z.second : z.first});
-        for (int c = 0; c < 4; c++)
-            sum[c] += weight * (!at ? t->how.borderColor[c]
-                                : c < channels ? channel_of(t, at, c)
-                                               : 0);
+        for (int c = 0; c < wanted; c++)
+            sum[c] += weight * (!at             ? t->how.borderColor[c]
+                                : c >= channels ? 0
+                                : floats        ? ((const float *)(const void *)at)[c]
+                                                : channel_of(t, at, c));
     }
+}
+/* dims: 1 to 3; other axes: fixed layers */
+template <class T> T sample(cudaTextureObject_t object, int dims, axis x, axis y, axis z)
+{
+    const wbcpu_texture *t = (const wbcpu_texture *)(uintptr_t)object;
+    if (t->how.filterMode == cudaFilterModePoint)
+        return read_texel<T>(t, {x.first, y.first, z.first});
+    float sum[4] = {0, 0, 0, 0};
+    const int wanted = (int)(sizeof(T) / sizeof(typename texel_of<T>::element));
+    if (t->a.format.f == cudaChannelFormatKindFloat && t->a.format.x == 32)
+        filter<true>(t, dims, x, y, z, wanted, sum);
+    else
+        filter<false>(t, dims, x, y, z, wanted, sum);
     return from_channels<T>(sum);
 }
 inline axis x_axis(cudaTextureObject_t t, float x)

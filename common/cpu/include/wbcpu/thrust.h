@@ -3,6 +3,7 @@
 #ifndef WBCPU_THRUST_H
 #define WBCPU_THRUST_H
 
+#include "radix.h"
 #include "thrust_standard.h"
 
 namespace thrust
@@ -153,19 +154,34 @@ WBCPU_NEW, class Less = less<>> void sort(I first, I last, Less by = Less())
         thrust::stable_sort(first, last, by);
 }
 WBCPU_THRUST(sort)
+/* Keys that are numbers are sorted by their bytes. */
+template <class K, class Less>
+constexpr bool sorts_up = std::is_same_v<Less, less<>> || std::is_same_v<Less, less<K>>;
+template <class K, class Less>
+constexpr bool sorts_down =
+    std::is_same_v<Less, greater<>> || std::is_same_v<Less, greater<K>>;
+template <class K, class Less>
+std::vector<uint32_t> order_of(const std::vector<K> &keys, Less by)
+{
+    if constexpr (
+        wbcpu::is_radix_key<K>() && (sorts_up<K, Less> || sorts_down<K, Less>))
+        return wbcpu::radix_order(keys.data(), keys.size(), sorts_down<K, Less>);
+    std::vector<uint32_t> order(keys.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+        return by(keys[a], keys[b]);
+    });
+    return order;
+}
 WBCPU_NEW, class V, class Less = less<>>
 void stable_sort_by_key(I first, I last, V value, Less by = Less())
 {
-    std::vector<ptrdiff_t> order((size_t)(last - first));
-    std::iota(order.begin(), order.end(), 0);
     std::vector<iterator_value_t<I>> keys(first, last);
     std::vector<iterator_value_t<V>> values(value, value + (last - first));
-    std::stable_sort(order.begin(), order.end(), [&](ptrdiff_t a, ptrdiff_t b) {
-        return by(keys[(size_t)a], keys[(size_t)b]);
-    });
+    const std::vector<uint32_t> order = order_of(keys, by);
     for (size_t i = 0; i < order.size(); i++) {
-        first[(ptrdiff_t)i] = keys[(size_t)order[i]];
-        value[(ptrdiff_t)i] = values[(size_t)order[i]];
+        first[(ptrdiff_t)i] = keys[order[i]];
+        value[(ptrdiff_t)i] = values[order[i]];
     }
 }
 WBCPU_THRUST(stable_sort_by_key)
