@@ -132,6 +132,45 @@ __global__ void waiting(float *y, const float *x, int n)
     y[i] = v + sum * 2 + before + (summed(t) & 255);
 }
 
+// Arguments that change while the function runs
+__device__ float changing(float v, float &w)
+{
+    w += 1;
+    __syncthreads();
+    return v * 2 + w;
+}
+__device__ int after(int v, int *p)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) *p = 9;
+    __syncthreads();
+    return v;
+}
+__device__ float floats(float v)
+{
+    extern __shared__ float all[];
+    all[threadIdx.x] = v;
+    __syncthreads();
+    return all[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void arguments(float *y, const float *x, int n)
+{
+    __shared__ int s;
+    extern __shared__ unsigned all[];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    float v = x[i];
+    all[t] = t;
+    if (t == 0) s = 5;
+    __syncthreads();
+    float sum = changing(v, v) * 3;
+    int before = after(s, &s);
+    int ranks = mine(2) + __shfl_xor_sync(0xffffffffu, t, 1) * mine(1);
+    if (__all_sync(0xffffffffu, v > 1.9f)) return;
+    unsigned other = all[t ^ 1];
+    __syncthreads();
+    y[i] = sum + v + before * 10 + s + ranks + other + floats(v);
+}
+
 // --- cooperative groups
 __global__ void groups(float *y, const float *x, int n)
 {
@@ -231,6 +270,7 @@ int main(int argc, char **argv)
         same("functions", functions, 2, threads);
         if (threads % 32) continue;
         same("functions that wait", waiting, 2, threads);
+        same("arguments that change", arguments, 2, threads);
         same("cooperative groups", groups, 2, threads);
         same("branches in which threads wait", branches, 2, threads);
         same("arrays, classes and types of a template", lives<int>, 2, threads);

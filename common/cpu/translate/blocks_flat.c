@@ -94,7 +94,7 @@ static void note_types(struct flat *f, int i, int end, struct scope *c)
         if (!is_name(s, i) || c->typed_count == MAX_TYPED) return;
         if (after < end && !array && !is(s, after, "=") && !is(s, after, ",")) return;
         c->typed[c->typed_count++] =
-            (struct typed){i, first, type_end, stars + array, shared};
+            (struct typed){i, first, type_end, stars + array, shared, array};
         for (i = after; i < end && !is(s, i, ","); i = next(s, i))
             if (mate(s, i) > i) i = mate(s, i);
     }
@@ -112,12 +112,17 @@ static void move_to_top(struct flat *f, int first)
     free(moved);
 }
 
-/* The variable of a caller that has the name of a dynamic shared one is the same. */
-static int is_of_caller(struct flat *f, int name, struct scope *c)
+/* The variable of a caller that has the name and type of a dynamic shared one is the
+ * same. */
+static int is_of_caller(struct flat *f, const struct typed *own, struct scope *c)
 {
+    const struct source *s = f->s;
+    const int name = own->name;
     for (struct scope *o = c->caller; o; o = o->caller) {
         const struct typed *v = find_typed(f, o, name);
-        if (!v || !v->shared) continue;
+        if (!v || !v->shared || v->stars != own->stars ||
+            !same_type(s, v->type, v->type_end, own->type, own->type_end))
+            continue;
         if (c->binding_count == MAX_BINDINGS) give_up(f);
         if (!f->failed)
             c->bindings[c->binding_count++] =
@@ -137,7 +142,7 @@ static void flat_shared(struct flat *f, int i, int end, struct scope *c)
     for (int n = i; n < end; n = next(s, n))
         dynamic |= is(s, n, "extern");
     if (typed == c->typed_count || !c->typed[typed].shared) give_up(f);
-    if (f->failed || (dynamic && is_of_caller(f, c->typed[typed].name, c))) return;
+    if (f->failed || (dynamic && is_of_caller(f, &c->typed[typed], c))) return;
     while (id < f->shared_count && f->shared[id] != i)
         id++;
     for (int n = typed; n < c->typed_count; n++)
@@ -317,7 +322,11 @@ int flatten(struct source *s, const struct kernel *k, int i)
     if (added > MAX_ADDED) return -1;
     static struct token tokens[MAX_FLAT];
     struct flat all = {
-        .s = s, .own_line = s->tokens[i].line, .start = s->count, .tokens = tokens};
+        .s = s,
+        .own_line = s->tokens[i].line,
+        .start = s->count,
+        .tokens = tokens,
+        .at = i};
     struct flat *f = &all;
     struct scope *c = calloc(1, sizeof *c);
     if (!c) return -1;

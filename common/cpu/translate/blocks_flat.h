@@ -29,7 +29,7 @@ struct binding {
 /* A variable, its type and its stars; an array counts as a pointer. shared: 1 if it is; of a
  * function the number of the declaration */
 struct typed {
-    int name, type, type_end, stars, shared;
+    int name, type, type_end, stars, shared, array;
 };
 /* A call that stands before the statement, and the number of its result; 0: void */
 struct result {
@@ -39,6 +39,7 @@ struct result {
 struct scope {
     int number; /* of the call; 0: the kernel */
     int depth;
+    int changes; /* the function has parameters by reference */
     struct scope *caller;
     struct binding bindings[MAX_BINDINGS];
     struct {
@@ -51,7 +52,8 @@ struct scope {
 
 struct flat {
     struct source *s;
-    int start;   /* the source's tokens before it */
+    int at;      /* the kernel's `__global__` */
+    int start;   /* the source's tokens before the copy */
     int number;  /* of calls so far */
     int changed; /* it differs from the kernel */
     int failed, depth;

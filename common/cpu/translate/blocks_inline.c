@@ -174,6 +174,17 @@ static int is_open_type(struct flat *f, int head, int i, const struct scope *in)
     return 0;
 }
 
+/* 1 if the function may change one of its arguments. */
+static int has_references(const struct source *s, int open)
+{
+    int is_const = 0;
+    for (int p = next(s, open), close = mate(s, open); p < close; p = next(s, p)) {
+        is_const = (is_const || is(s, p, "const")) && !is(s, p, ",");
+        if (is(s, p, "&") && !is_const) return 1;
+    }
+    return 0;
+}
+
 /* The argument [first, end) of the parameter: stands in its place, or is its first value. */
 static void pass(
     struct flat *f, const struct parameter *p, int first, int end, int changed,
@@ -184,6 +195,9 @@ static void pass(
     const struct typed *v = type_of(f, first, end, c, &where);
     int alone = next(s, first) >= end;
     const struct binding *t = find_binding(f, in, p->type);
+    /* Others may change a variable in shared memory while the function runs. */
+    int steady =
+        v && (!v->shared || v->array) && (!in->changes || (v->array && v->shared));
     int same = v && v->stars == p->stars &&
                (t ? same_type(s, t->first, t->end, v->type, v->type_end)
                   : same_type(s, p->type, p->type_end, v->type, v->type_end));
@@ -196,7 +210,7 @@ static void pass(
                 give_up(f);
         if (alone && !same) give_up(f);
         bind(f, in, (struct binding){p->name, first, end, c, 0, 0});
-    } else if (!changed && alone && same) {
+    } else if (!changed && alone && same && steady) {
         bind(f, in, (struct binding){p->name, first, end, c, 0, 0});
     } else {
         if (!changed && !p->stars && !p->is_const) put_words(f, "const ");
@@ -207,7 +221,7 @@ static void pass(
         put_own_name(f, in, p->name);
         if (in->typed_count < MAX_TYPED)
             in->typed[in->typed_count++] =
-                (struct typed){p->name, p->type, p->type_end, p->stars, 0};
+                (struct typed){p->name, p->type, p->type_end, p->stars, 0, 0};
         put_words(f, "= (");
         flat_tokens(f, first, end, c);
         put_words(f, ") ;");
@@ -259,6 +273,7 @@ int flat_call(struct flat *f, struct device_function *d, int i, int open, struct
     struct scope *in = new_scope(f, c);
     int head = d->head < 0 ? -1 : d->head + shift, name = d->name + shift;
     int start = head < 0 ? d->start + shift : next(s, close_angle(s, head));
+    in->changes = has_references(s, d->open + shift);
     if (head >= 0) bind_template(f, head, next(s, i), c, in);
     int p = next(s, d->open + shift), p_close = mate(s, d->open + shift);
     int a = next(s, open), a_close = mate(s, open);

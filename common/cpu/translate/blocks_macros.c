@@ -34,13 +34,20 @@ bind_arguments(struct flat *f, int open, int call_open, struct scope *c, struct 
     in->binding_count += count;
 }
 
+/* 1 if the macro is defined before the kernel. A header counts if none is included later. */
+static int is_before(const struct flat *f, const struct name *n)
+{
+    return n->in == f->s ? n->at < f->at : last_include() < f->at;
+}
+
 int flat_macro(struct flat *f, int i, struct scope *c)
 {
     struct source *s = f->s;
     const struct token *t = &s->tokens[i];
     const struct name *n = look_up(t->start, t->length, 0);
     if (!n || !(n->flags & MACRO) || !n->macro || n->defined != 1) return i;
-    if (n->guarded || strchr(n->macro, '#') || is_number(s, i)) return i;
+    if (n->guarded || strchr(n->macro, '#') || is_number(s, i) || !is_before(f, n))
+        return i;
     int call = next(s, i), after = n->takes ? next(s, mate(s, call)) : i + 1;
     if (n->takes && !is(s, call, "(")) return i;
     if (f->macros == MAX_INLINED || f->expansions++ == MAX_EXPANSIONS) {

@@ -149,7 +149,7 @@ static void append_given(struct buffer *b, struct kernel *k, int phase)
 void append_thread(struct buffer *b, struct kernel *k, int phase)
 {
     for (int n = 0; n < k->own_call_count; n++)
-        if (phase_at(k, k->own_calls[n]) == phase &&
+        if (is_in_phase(k, k->own_calls[n], phase) &&
             function_at(k->s, k->own_calls[n])->effects & THREAD) {
             append_text(b, " ::wbcpu_thread_index = threadIdx;");
             return;

@@ -199,7 +199,7 @@ int is_parallel(struct kernel *k, int phase)
     for (int n = 0; n < k->own_call_count; n++) {
         const struct device_function *d = function_at(k->s, k->own_calls[n]);
         int reads = d->effects & (READS | THREAD) || d->by_reference || d->global_count;
-        if (reads && phase_at(k, k->own_calls[n]) == phase) return 0;
+        if (reads && is_in_phase(k, k->own_calls[n], phase)) return 0;
     }
     /* Arrays and classes of a thread would be in one place of the stack for all. */
     for (int n = 0; n < k->variable_count; n++) {

@@ -19,11 +19,21 @@ int differs(const struct variable *v)
     return v->shape == NEIGHBOURS || v->shape == ROW;
 }
 
-int phase_at(struct kernel *k, int i)
+static int phase_at(struct kernel *k, int i)
 {
     for (int n = 0; n < k->item_count; n++)
-        if (i >= k->items[n].first && i < k->items[n].end && k->items[n].phase >= 0)
+        if (i >= k->items[n].first && i < k->items[n].end && k->items[n].phase >= 0 &&
+            k->items[n].kind != ARGUMENTS)
             return k->items[n].phase;
+    return 0;
+}
+
+/* A statement with collectives is in two phases. */
+int is_in_phase(const struct kernel *k, int i, int phase)
+{
+    for (int n = 0; n < k->item_count; n++)
+        if (i >= k->items[n].first && i < k->items[n].end && k->items[n].phase == phase)
+            return 1;
     return 0;
 }
 

@@ -66,10 +66,22 @@ int token_in(const struct source *s, int i, const char *list)
 
 static int operators; /* this source or an earlier one may declare some */
 
+static int include; /* the last #include of this source */
+
 void index_names(const struct source *s)
 {
-    for (int i = 0; i < s->count; i++)
+    include = -1;
+    for (int i = 0; i < s->count; i++) {
+        const struct token *t = &s->tokens[i];
         operators |= is(s, i, "operator");
+        if (t->kind == DIRECTIVE && memmem(t->start, (size_t)t->length, "include", 7))
+            include = i;
+    }
+}
+
+int last_include(void)
+{
+    return include;
 }
 
 static const struct name *known(const struct source *s, int i)

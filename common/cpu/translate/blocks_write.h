@@ -7,7 +7,7 @@
 /* --- blocks_tokens.c ---------------------------------------------------------------- */
 
 int differs(const struct variable *v); /* between the threads of a row, and is known */
-int phase_at(struct kernel *k, int i); /* of token i */
+int is_in_phase(const struct kernel *k, int i, int phase); /* token i */
 int slot_of(const struct call *c);
 /* What follows is line i's. mark: " 3": a system header, so the compiler does not warn */
 void append_line(struct buffer *b, struct kernel *k, int i, const char *mark);

@@ -51,6 +51,7 @@ static void enter_macro(const struct source *s, int name, int guarded)
         end++;
     n->defined++;
     n->guarded = guarded;
+    n->in = s, n->at = name;
     n->takes = is(s, name + 1, "(");
     free(n->macro);
     n->macro = end < name + MAX_MACRO ? text_of(s, name + 1, end) : NULL;

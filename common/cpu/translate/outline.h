@@ -70,16 +70,18 @@ struct name {
     char *text;
     int length;
     unsigned flags;
-    int local;  /* the last function that declares a local variable of this name */
+    int local;    /* the last function that declares a local variable of this name */
     int listed;   /* by list_variables */
     int variable; /* outside of functions: FIXED or CHANGING; FIXED also: of an enum */
     int defined;  /* #define and #undef lines */
-    int takes;    /* the last #define has parameters */
+    int takes;    /* the last #define has parameters, */
     int guarded;  /* and is in an #if */
-    char *macro;  /* it: what follows the name, or NULL if that is long */
-    int alias;    /* of a type: NUMBER_TYPE, or OTHER_TYPE that the compiler checks */
-    int body;     /* 1 + a function with this name (blocks_functions.c), or 0 */
-    int bodies;   /* how many there are */
+    int at;       /* its token */
+    const struct source *in;
+    char *macro; /* it: what follows the name, or NULL if that is long */
+    int alias;   /* of a type: NUMBER_TYPE, or OTHER_TYPE that the compiler checks */
+    int body;    /* 1 + a function with this name (blocks_functions.c), or 0 */
+    int bodies;  /* how many there are */
 };
 
 /* The entry of a name; with add, a new one if there is none yet. */
