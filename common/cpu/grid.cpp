@@ -120,6 +120,21 @@ void describe_grid_sync(const worker *w, uint64_t syncs, char *text, size_t size
         of.size(), x, yz % gridDim.y, yz / gridDim.y);
 }
 
+extern "C" void wbcpu_block_grid_sync()
+{
+    worker *w = self();
+    helpers *h = w->job->helpers;
+    need_another_block(w);
+    std::unique_lock<std::mutex> hold(h->lock);
+    unsigned long long now = h->generation;
+    if (++h->arrived == w->job->blocks) {
+        h->arrived = 0;
+        h->generation++;
+        h->released.notify_all();
+    }
+    h->released.wait(hold, [&] { return h->generation != now || w->job->stopped; });
+}
+
 extern "C" void wbcpu_grid_sync()
 {
     worker *w = self();
@@ -129,18 +144,7 @@ extern "C" void wbcpu_grid_sync()
         return;
     }
     wbcpu_barrier();
-    if (w->thread == 0) {
-        helpers *h = w->job->helpers;
-        need_another_block(w);
-        std::unique_lock<std::mutex> hold(h->lock);
-        unsigned long long now = h->generation;
-        if (++h->arrived == w->job->blocks) {
-            h->arrived = 0;
-            h->generation++;
-            h->released.notify_all();
-        }
-        h->released.wait(hold, [&] { return h->generation != now || w->job->stopped; });
-    }
+    if (w->thread == 0) wbcpu_block_grid_sync();
     wbcpu_barrier();
 }
 

@@ -174,7 +174,7 @@ count_blocks() {
         grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
 }
 check_says "threads as loops" "14" count_blocks tests/cpu/whole_blocks.cu
-check_says "kernels that call functions" "7" count_blocks tests/cpu/whole_calls.cu
+check_says "kernels that call functions" "8" count_blocks tests/cpu/whole_calls.cu
 check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
 check "they compile" build "${CXX:-g++}" tests/cpu/whole_blocks.cu "$TMP/run" -O2
 check "and so do these" build "${CXX:-g++}" tests/cpu/whole_calls.cu "$TMP/run" -O2

@@ -80,9 +80,11 @@ __device__ float warp_sum(float v)
 template <class T> __device__ T block_sum(T v, T *part, cg::thread_block block)
 {
     const int warp = threadIdx.x / WIDTH, warps = (blockDim.x + 31) / 32;
-    T sum = 0;
-    part[warp] = warp_sum(v);
+    T sum = 0;               // comments and pragmas end with their lines
+    part[warp] = warp_sum(v  // the value
+    );
     cg::sync(block);
+#pragma unroll
     for (int i = 0; i < warps; i++)
         sum += part[i];
     block.sync();
@@ -197,6 +199,26 @@ __global__ void groups(float *y, const float *x, int n)
     y[i] = v + w + lane + some * 2 + every * 4 + (odd & 7) + most + eights;
 }
 
+// --- the grid
+__device__ float partial[8];
+__global__ void grids(float *y, const float *x, int n)
+{
+    cg::grid_group grid = cg::this_grid();
+    cg::thread_block block = cg::this_thread_block();
+    auto warp = cg::tiled_partition<32>(block);
+    extern float __shared__ s[];
+    int t = block.thread_rank();
+    s[t] = 0;
+    for (int i = grid.thread_rank(); i < 2000; i += grid.size())
+        s[t] += x[i];
+    s[t] = cg::reduce(warp, s[t], cg::plus<float>());
+    cg::sync(block);
+    if (t == 0) partial[blockIdx.x] = s[0] + s[block.size() - 1];
+    grid.sync();
+    y[grid.thread_rank()] = partial[(blockIdx.x + 1) % gridDim.x] + t;
+    cg::sync(grid);
+}
+
 // --- branches
 __global__ void branches(float *y, const float *x, int n)
 {
@@ -272,6 +294,7 @@ int main(int argc, char **argv)
         same("functions that wait", waiting, 2, threads);
         same("arguments that change", arguments, 2, threads);
         same("cooperative groups", groups, 2, threads);
+        same("a barrier of the grid", grids, 3, threads);
         same("branches in which threads wait", branches, 2, threads);
         same("arrays, classes and types of a template", lives<int>, 2, threads);
     }

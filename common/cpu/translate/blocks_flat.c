@@ -83,9 +83,11 @@ static void note_types(struct flat *f, int i, int end, struct scope *c)
     for (first = i; i < end && (is_name(s, i)); i = next(s, i))
         last = i;
     if (last < 0) return;
-    int type_end = is(s, i, "*") ? i : last;
+    int type_end = is(s, i, "*") ? i : last, name = type_end;
     if (type_end == first) return;
-    for (i = type_end; i < end; i = next(s, i)) {
+    for (int n = first; n < type_end; n = next(s, n))
+        if (is(s, n, "__shared__")) shared = 1, type_end = n; /* float __shared__ s[] */
+    for (i = name; i < end; i = next(s, i)) {
         int stars = 0;
         for (; is(s, i, "*") || token_in(s, i, "const __restrict__ __restrict");
              i = next(s, i))

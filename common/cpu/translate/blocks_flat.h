@@ -9,6 +9,7 @@ enum {
     MAX_FLAT = MAX_KERNEL + 1000, /* tokens of the copy */
     MAX_BINDINGS = 24,
     MAX_GROUPS = 8,
+    GRID = -1, /* as the number of a group's lanes */
     MAX_TYPED = 100,
     MAX_RESULTS = 8,
     MAX_IMPORTS = 24,
@@ -43,7 +44,7 @@ struct scope {
     struct scope *caller;
     struct binding bindings[MAX_BINDINGS];
     struct {
-        int name, lanes; /* 0: the block */
+        int name, lanes; /* 0: the block; GRID */
     } groups[MAX_GROUPS];
     struct typed typed[MAX_TYPED];
     struct result results[MAX_RESULTS];

@@ -3,6 +3,7 @@
  *     cg::thread_block b = cg::this_thread_block();
  *     cg::thread_block_tile<32> t = cg::tiled_partition<32>(b);
  *     b.sync()                  __syncthreads()
+ *     cg::this_grid().sync()    wbcpu_grid_sync(), once for each block
  *     b.thread_rank()           (threadIdx.x + blockDim.x * (...))
  *     t.shfl_down(v, 1)         __shfl_down_sync(mask of the tile, v, 1, 32)
  *     cg::reduce(t, v, cg::plus<float>())     a loop of shuffles, before the statement
@@ -15,6 +16,10 @@
 
 #define RANK                                                                             \
     "( threadIdx . x + blockDim . x * ( threadIdx . y + blockDim . y * threadIdx . z ) ) "
+#define GRID_RANK                                                                          \
+    "( ( blockIdx . x + 1ull * gridDim . x * ( blockIdx . y + gridDim . y * blockIdx . z " \
+    ") ) * " SIZE "+ " RANK ") "
+#define GRID_SIZE "( 1ull * gridDim . x * gridDim . y * gridDim . z * " SIZE ") "
 #define SIZE "( blockDim . x * blockDim . y * blockDim . z ) "
 
 /* --- which groups there are --------------------------------------------------------- */
@@ -58,9 +63,9 @@ int flat_group_declaration(struct flat *f, int i, int end, struct scope *c)
     }
     int call = past_space(s, next(s, i)), open = next(s, call);
     if (words < 2 || !is_name(s, name)) return 0;
-    if (is(s, call, "this_thread_block")) {
+    if (token_in(s, call, "this_thread_block this_grid")) {
         if (!is(s, open, "(") || next(s, next(s, open)) != end) return 0;
-        add_group(f, c, name, 0);
+        add_group(f, c, name, is(s, call, "this_grid") ? GRID : 0);
         return 1;
     }
     int size = next(s, open), group = next(s, next(s, next(s, size)));
@@ -70,6 +75,14 @@ int flat_group_declaration(struct flat *f, int i, int end, struct scope *c)
     if (lanes < 1 || lanes > 32 || lanes & (lanes - 1)) return 0;
     add_group(f, c, name, lanes);
     return 1;
+}
+
+static void put_sync(struct flat *f, int lanes)
+{
+    put_words(
+        f, lanes == GRID ? "wbcpu_grid_sync ( )"
+           : lanes       ? "__syncwarp ( )"
+                         : "__syncthreads ( )");
 }
 
 /* --- their methods ------------------------------------------------------------------ */
@@ -117,7 +130,8 @@ static int flat_method(struct flat *f, int i, int lanes, struct scope *c)
     const struct source *s = f->s;
     int method = next(s, next(s, i)), open = next(s, method);
     if (!is(s, next(s, i), ".") || !is(s, open, "(") || mate(s, open) < 0) return i;
-    for (size_t n = 0; lanes && n < sizeof of_tiles / sizeof *of_tiles; n++)
+    for (size_t n = 0; lanes && lanes != GRID && n < sizeof of_tiles / sizeof *of_tiles;
+         n++)
         if (is(s, method, of_tiles[n].name))
             return put_collective(
                 f, of_tiles[n].call, open, lanes, of_tiles[n].shuffles, c);
@@ -126,7 +140,13 @@ static int flat_method(struct flat *f, int i, int lanes, struct scope *c)
     int after = next(s, mate(s, open)), axis = next(s, after);
     if (next(s, open) != mate(s, open)) return i;
     if (is(s, method, "sync"))
-        put_words(f, lanes ? "__syncwarp ( )" : "__syncthreads ( )");
+        put_sync(f, lanes);
+    else if (is(s, method, "thread_rank") && lanes == GRID)
+        put_words(f, GRID_RANK);
+    else if (token_in(s, method, "size num_threads") && lanes == GRID)
+        put_words(f, GRID_SIZE);
+    else if (lanes == GRID)
+        return i;
     else if (is(s, method, "thread_rank") && !lanes)
         put_words(f, RANK);
     else if (is(s, method, "thread_rank"))
@@ -167,7 +187,7 @@ int flat_group(struct flat *f, int i, struct scope *c)
     if (!is(s, call, "sync") || !is(s, open, "(")) return i;
     group = group_at(f, argument, c);
     if (group < 0 || next(s, argument) != mate(s, open)) return i;
-    put_words(f, c->groups[group].lanes ? "__syncwarp ( )" : "__syncthreads ( )");
+    put_sync(f, c->groups[group].lanes);
     return next(s, mate(s, open));
 }
 
@@ -193,10 +213,14 @@ int flat_reduction(struct flat *f, int i, struct scope *c)
         if (mate(s, comma) > comma) comma = mate(s, comma);
     int plus = past_space(s, next(s, comma)), angle = next(s, plus);
     int end = close_angle(s, angle);
-    /* cg::plus<T>() of a variable of type T */
-    const struct typed *v = next(s, value) == comma ? find_typed(f, c, value) : NULL;
-    if (!lanes || !v || v->stars || !is(s, plus, "plus") || !is(s, angle, "<") ||
-        end < 0 || !same_type(s, next(s, angle), end, v->type, v->type_end) ||
+    /* cg::plus<T>() of a variable or an element of type T */
+    int index = next(s, value), element = is(s, index, "[");
+    const struct typed *v = (element ? next(s, mate(s, index)) : index) == comma
+                                ? find_typed(f, c, value)
+                                : NULL;
+    if (!lanes || lanes == GRID || !v || v->stars != element || !is(s, plus, "plus") ||
+        !is(s, angle, "<") || end < 0 ||
+        !same_type(s, next(s, angle), end, v->type, v->type_end) ||
         next(s, next(s, next(s, end))) != close) {
         give_up(f);
         return 0;

@@ -15,7 +15,8 @@ static struct item *add_item(struct kernel *k, enum item_kind kind, int first, i
 
 static int is_barrier(const struct source *s, int i)
 {
-    return is(s, i, "__syncthreads") || is(s, i, "__syncwarp");
+    return is(s, i, "__syncthreads") || is(s, i, "__syncwarp") ||
+           is(s, i, "wbcpu_grid_sync");
 }
 
 static int waits(const struct source *s, int i)

@@ -82,10 +82,12 @@ int read_shared(struct kernel *k)
     int builtin;
     accept(k, "volatile");
     int dynamic = accept(k, "extern");
+    int typed = is_type(k, k->at); /* extern float __shared__ s[]; */
+    if (typed && !read_type(k, &builtin)) return 0;
     if (!accept(k, "__shared__")) return 0;
     if (!dynamic) accept(k, "extern");
     accept(k, "volatile"); /* only this block's threads access it */
-    if (!read_type(k, &builtin)) return 0;
+    if (!typed && !read_type(k, &builtin)) return 0;
     do {
         if (!add_variable(k, SHARED, k->at)) return 0;
         struct variable *v = &k->variables[k->variable_count - 1];

@@ -123,7 +123,10 @@ static void write_kernel(struct kernel *k, int body)
             item->kind == ELSE || item->kind == IF_END ||
             (item->kind == IF && !item->by_thread)) {
             append_branch(&b, k, n);
-        } else if (item->kind != BARRIER) {
+        } else if (item->kind == BARRIER) {
+            if (is(k->s, item->first, "wbcpu_grid_sync"))
+                append_text(&b, " ::wbcpu_block_grid_sync();");
+        } else {
             n = append_phase(&b, k, n);
         }
     }

@@ -96,6 +96,7 @@ uint64_t wbcpu_barrier(void); /* __syncthreads */
 uint64_t wbcpu_barrier_reduce(int op, int predicate);
 void wbcpu_yield(void); /* runs another thread of the block */
 void wbcpu_grid_sync(void);
+void wbcpu_block_grid_sync(void); /* of a block whose threads run as loops */
 bool wbcpu_grid_is_valid(void); /* a cooperative launch */
 /* With WB_LOCKSTEP=1, waits for the other active lanes of the warp. */
 void wbcpu_lockstep(void);
