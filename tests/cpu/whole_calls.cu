@@ -85,8 +85,11 @@ template <class T> __device__ T block_sum(T v, T *part, cg::thread_block block)
     );
     cg::sync(block);
 #pragma unroll
-    for (int i = 0; i < warps; i++)
-        sum += part[i];
+    for (int i = 0; i < warps; i++) {
+#pragma unroll
+        for (int k = 0; k < 1; k++)
+            sum += part[i + k];
+    }
     block.sync();
     return sum;
 }
@@ -201,6 +204,11 @@ __global__ void groups(float *y, const float *x, int n)
 
 // --- the grid
 __device__ float partial[8];
+__device__ float reduced(const float *s, cg::thread_block_tile<32> warp, int t)
+{
+    float sum = cg::reduce(warp, s[t], cg::plus<float>());
+    return sum;
+}
 __global__ void grids(float *y, const float *x, int n)
 {
     cg::grid_group grid = cg::this_grid();
@@ -211,7 +219,7 @@ __global__ void grids(float *y, const float *x, int n)
     s[t] = 0;
     for (int i = grid.thread_rank(); i < 2000; i += grid.size())
         s[t] += x[i];
-    s[t] = cg::reduce(warp, s[t], cg::plus<float>());
+    s[t] = reduced(s, warp, t);
     cg::sync(block);
     if (t == 0) partial[blockIdx.x] = s[0] + s[block.size() - 1];
     grid.sync();

@@ -33,12 +33,11 @@ void put(struct flat *f, int i)
     struct token t = f->s->tokens[i];
     if (t.in_directive) give_up(f); /* #if in the kernel */
     if (f->line) t.line = f->line;
-    if (t.kind == COMMENT) /* what follows // could be on its line */
-        t = (struct token){.kind = BLANK, .start = " ", .length = 1, .line = t.line};
-    add_token(f, t);
-    if (t.kind == DIRECTIVE)
-        add_token(
-            f, (struct token){.kind = BLANK, .start = "\n", .length = 1, .line = t.line});
+    struct token blank = {.kind = BLANK, .start = " ", .length = 1, .line = t.line};
+    struct token line = {.kind = BLANK, .start = "\n", .length = 1, .line = t.line};
+    if (t.kind == DIRECTIVE) add_token(f, line); /* it has a line of its own */
+    add_token(f, t.kind == COMMENT ? blank : t); /* after // there may be more */
+    if (t.kind == DIRECTIVE) add_token(f, line);
 }
 
 static void add_text(struct flat *f, enum kind kind, char *text)

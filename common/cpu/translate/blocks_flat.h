@@ -117,6 +117,10 @@ int flat_macro(struct flat *f, int i, struct scope *c);
 int flat_call(
     struct flat *f, struct device_function *d, int i, int open, struct scope *c);
 
+/* The variable that an argument is, through the parameters of the callers: its type. Sets
+ * *where to the scope of the type's names. */
+const struct typed *
+type_of(struct flat *f, int first, int end, struct scope *c, struct scope **where);
 /* The words of two types without const and the like */
 int same_type(const struct source *s, int a, int a_end, int b, int b_end);
 

@@ -215,9 +215,9 @@ int flat_reduction(struct flat *f, int i, struct scope *c)
     int end = close_angle(s, angle);
     /* cg::plus<T>() of a variable or an element of type T */
     int index = next(s, value), element = is(s, index, "[");
-    const struct typed *v = (element ? next(s, mate(s, index)) : index) == comma
-                                ? find_typed(f, c, value)
-                                : NULL;
+    struct scope *where = c;
+    int alone = (element ? next(s, mate(s, index)) : index) == comma;
+    const struct typed *v = alone ? type_of(f, value, index, c, &where) : NULL;
     if (!lanes || lanes == GRID || !v || v->stars != element || !is(s, plus, "plus") ||
         !is(s, angle, "<") || end < 0 ||
         !same_type(s, next(s, angle), end, v->type, v->type_end) ||
@@ -226,7 +226,7 @@ int flat_reduction(struct flat *f, int i, struct scope *c)
         return 0;
     }
     int number = ++f->number;
-    flat_tokens(f, v->type, v->type_end, c);
+    flat_tokens(f, v->type, v->type_end, where);
     put_number(f, " wbcpu_%d_result = ", number);
     flat_tokens(f, value, comma, c);
     put_number(f, "; for ( int wbcpu_%d_o = ", number);

@@ -105,9 +105,7 @@ static void bind(struct flat *f, struct scope *c, struct binding b)
         c->bindings[c->binding_count++] = b;
 }
 
-/* The variable that an argument is, through the parameters of the callers: its type. Sets
- * *where to the scope of the type's names. */
-static const struct typed *
+const struct typed *
 type_of(struct flat *f, int first, int end, struct scope *c, struct scope **where)
 {
     const struct binding *b;
