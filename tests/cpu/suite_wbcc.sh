@@ -110,6 +110,17 @@ check_says "-E" "void scale(int n" "$wbcc" -E scale.cu
 check_says "--dryrun shows the commands" "translate" "$wbcc" --dryrun scale.cu
 check_says "--version reads like nvcc's" "release 13" "$wbcc" --version
 
+cat >context.c <<'END'
+#include <cuda.h>
+int main(void)
+{
+    CUcontext old, new;
+    CUctxCreateParams about = {0};
+    return cuCtxCreate(&old, 0, 0) || cuCtxCreate(&new, &about, 0, 0) || cuCtxDestroy(old);
+}
+END
+check "a C program of the driver API, with both forms of cuCtxCreate" "$wbcc" -run context.c -lcuda
+
 # --- mistakes ---------------------------------------------------------------------------
 sed 's/(i < n)/(i < m)/' scale.cu >wrong.cu
 check_fails "an error at the learner's line" "wrong.cu:6:13: error:" \
