@@ -287,6 +287,17 @@ END
 check_fails "constexpr host code in a kernel" "limits.cu:4:" "$wbcc" limits.cu
 check "--expt-relaxed-constexpr" "$wbcc" --expt-relaxed-constexpr limits.cu
 
+echo 'double half = 0.5, quarter = half * half;' >constants.h
+cat >local.cu <<'END'
+__global__ void k(double *x)
+{
+#include "constants.h"
+    *x = quarter;
+}
+int main() { return 0; }
+END
+check "a header with local variables" "$wbcc" local.cu
+
 # --- lanes in lockstep ------------------------------------------------------------------
 cat >lockstep.cu <<'END'
 #include <cstdio>
