@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 }
 END
 mkdir "$TMP/bin"
-for tool in g++ gcc ar as ld bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
+for tool in g++ gcc ar as ld nm bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
     sed grep xargs realpath; do
     ln -s "$(command -v $tool)" "$TMP/bin/$tool"
 done
@@ -287,6 +287,8 @@ END
 check_fails "constexpr host code in a kernel" "limits.cu:4:" "$wbcc" limits.cu
 check "--expt-relaxed-constexpr" "$wbcc" --expt-relaxed-constexpr limits.cu
 
+echo 'int cuModuleLoad(int x) { return x; } int main() { return cuModuleLoad(0); }' >own.c
+check "a program with a cuModuleLoad of its own" "$wbcc" -run own.c
 echo 'double half = 0.5, quarter = half * half;' >constants.h
 cat >local.cu <<'END'
 __global__ void k(double *x)
