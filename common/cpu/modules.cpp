@@ -1,9 +1,5 @@
 /* modules.cpp - kernels that a program loads from files or from memory
  * (wbcpu/modules.h). */
-#include "include/cuda.h"
-#include "include/wbcpu/kernels.h"
-#include "scheduler.h"
-
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -12,7 +8,13 @@
 #include <unistd.h>
 
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "include/cuda_runtime.h"
+#include "include/cuda.h"
+#include "scheduler.h"
 
 namespace wbcpu
 {

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 }
 END
 mkdir "$TMP/bin"
-for tool in g++ gcc ar as ld bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
+for tool in g++ gcc ar as ld nm bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
     sed grep xargs realpath; do
     ln -s "$(command -v $tool)" "$TMP/bin/$tool"
 done
@@ -109,6 +109,17 @@ check_says "a .cpp with -x cu" "2 4 6" sh -c "cp scale.cu scale.cpp; '$wbcc' -x 
 check_says "-E" "void scale(int n" "$wbcc" -E scale.cu
 check_says "--dryrun shows the commands" "translate" "$wbcc" --dryrun scale.cu
 check_says "--version reads like nvcc's" "release 13" "$wbcc" --version
+
+cat >context.c <<'END'
+#include <cuda.h>
+int main(void)
+{
+    CUcontext old, new;
+    CUctxCreateParams about = {0};
+    return cuCtxCreate(&old, 0, 0) || cuCtxCreate(&new, &about, 0, 0) || cuCtxDestroy(old);
+}
+END
+check "a C program of the driver API, with both forms of cuCtxCreate" "$wbcc" -run context.c -lcuda
 
 # --- mistakes ---------------------------------------------------------------------------
 sed 's/(i < n)/(i < m)/' scale.cu >wrong.cu
@@ -275,6 +286,19 @@ int main() { return 0; }
 END
 check_fails "constexpr host code in a kernel" "limits.cu:4:" "$wbcc" limits.cu
 check "--expt-relaxed-constexpr" "$wbcc" --expt-relaxed-constexpr limits.cu
+
+echo 'int cuModuleLoad(int x) { return x; } int main() { return cuModuleLoad(0); }' >own.c
+check "a program with a cuModuleLoad of its own" "$wbcc" -run own.c
+echo 'double half = 0.5, quarter = half * half;' >constants.h
+cat >local.cu <<'END'
+__global__ void k(double *x)
+{
+#include "constants.h"
+    *x = quarter;
+}
+int main() { return 0; }
+END
+check "a header with local variables" "$wbcc" local.cu
 
 # --- lanes in lockstep ------------------------------------------------------------------
 cat >lockstep.cu <<'END'

@@ -90,8 +90,16 @@ WBCPU_DRIVER(
     cuCtxCreate, (CUcontext * c, CUctxCreateParams *, unsigned, CUdevice device),
     wbcpu_context(c, device))
 #else
-#define cuCtxCreate(context, flags, device)                                              \
-    ((void)(flags), wbcpu_context(context, device))
+WBCPU_DRIVER(
+    wbcpu_create_3, (CUcontext * c, unsigned flags, CUdevice device),
+    ((void)flags, wbcpu_context(c, device)))
+WBCPU_DRIVER(
+    wbcpu_create_4,
+    (CUcontext * c, CUctxCreateParams *about, unsigned flags, CUdevice device),
+    ((void)about, (void)flags, wbcpu_context(c, device)))
+#define WBCPU_FIFTH(a, b, c, d, e, ...) e
+#define cuCtxCreate(...)                                                                 \
+    WBCPU_FIFTH(__VA_ARGS__, wbcpu_create_4, wbcpu_create_3, 0, 0)(__VA_ARGS__)
 #endif
 WBCPU_DRIVER(
     cuDevicePrimaryCtxRetain, (CUcontext * c, CUdevice device), wbcpu_context(c, device))

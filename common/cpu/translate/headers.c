@@ -167,6 +167,7 @@ static void translate_header(struct header *h, const struct source *s, int i, in
         return;
     }
     if (read_source(own, h->path, s, i)) {
+        own->in_braces = s->in_braces || s->open_braces > 0;
         h->open = 1;
         int below = translate_included(own, depth);
         h->open = 0;
@@ -247,8 +248,12 @@ static int translate_included(struct source *s, int depth)
 {
     int any = 0;
     note_used_names(s);
-    for (int i = 0; i < s->count && !given_up; i++)
-        if (s->tokens[i].kind == DIRECTIVE) any |= translate_include(s, i, depth + 1);
+    for (int i = 0; i < s->count && !given_up; i++) {
+        const struct token *t = &s->tokens[i];
+        if (t->kind == MARK && !t->in_directive)
+            s->open_braces += (*t->start == '{') - (*t->start == '}');
+        if (t->kind == DIRECTIVE) any |= translate_include(s, i, depth + 1);
+    }
     return any;
 }
 

@@ -201,7 +201,7 @@ declare_function(struct outline *o, int first, int name, const struct scope *in)
     struct name *n = name_at(o, name, 1);
     n->flags |= space_of(&f);
     if (f.is_constexpr) n->flags |= CONSTEXPR;
-    if (f.types != 1 || f.is_member || in->member) n->flags |= UNSURE;
+    if (f.types != 1 || f.is_member || in->member || o->s->in_braces) n->flags |= UNSURE;
 }
 
 static void add_function(struct outline *o, const struct function *f)
@@ -245,8 +245,8 @@ static void declare_variables(struct outline *o, int first, int end, int member)
             if (!known++) f = specifiers_of(o, first, name);
             struct name *n = name_at(o, name, 1);
             int fixed = pointer ? constant : constant || f.is_constexpr || f.is_const;
-            if (member || f.types != 1 || f.memory || f.device || f.is_auto ||
-                f.is_member)
+            if (member || o->s->in_braces || f.types != 1 || f.memory || f.device ||
+                f.is_auto || f.is_member)
                 n->flags |= UNSURE | (f.managed ? MANAGED_VARIABLE : 0) |
                             (f.device && !f.memory ? DEVICE_VARIABLE : 0);
             else if (array && (f.is_constexpr || f.is_const))

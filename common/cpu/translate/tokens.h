@@ -58,6 +58,8 @@ struct source {
     int room; /* for tokens that are appended; 0: none so far */
     char **kept; /* what keep() was given */
     int kept_count;
+    int open_braces; /* before the #include that is being read */
+    int in_braces;   /* it is included in a function or a namespace */
 };
 
 /* --- lex.c -------------------------------------------------------------------------- */

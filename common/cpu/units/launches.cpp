@@ -11,8 +11,6 @@
 #include "../kernels.cpp"
 #include "../launch.cpp"
 #include "../limits.cpp"
-#include "../modules.cpp"
-#include "../nvrtc.cpp"
 #include "../pool.cpp"
 #include "../report.cpp"
 #include "../scheduler.cpp"

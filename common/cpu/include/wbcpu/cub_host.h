@@ -6,6 +6,7 @@
 #include "../cuda_fp16.h"
 #include "../cuda_runtime.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 namespace cub

@@ -1,0 +1,4 @@
+/* modules.cpp - modules and NVRTC: linked only to programs that call them, because others
+ * may define these functions themselves. */
+#include "../modules.cpp"
+#include "../nvrtc.cpp"
