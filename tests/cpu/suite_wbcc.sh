@@ -366,6 +366,22 @@ int main()
 END
 check "shared memory aligned to 16 KB" "$wbcc" -run aligned.cu
 
+# --- shifts by 32 -----------------------------------------------------------------------
+cat >shift.cu <<'END'
+#include <cstdio>
+__global__ void shift(unsigned *x) { x[0] = x[0] << x[1]; }
+int main()
+{
+    unsigned *x;
+    cudaMallocManaged(&x, 2 * sizeof *x);
+    x[0] = 1, x[1] = 32;
+    shift<<<1, 1>>>(x);
+    return cudaDeviceSynchronize();
+}
+END
+check_says "-fsanitize=shift names a shift by 32" "shift.cu:2:" \
+    "$wbcc" -fsanitize=shift -run shift.cu
+
 # --- features that programs use ---------------------------------------------------------
 # One source of all programs, each in a namespace: the headers are read once.
 {
