@@ -285,15 +285,20 @@ extern "C" cublasStatus_t cublasLtMatmul(
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!d || !alpha || !beta || !Adesc || !Bdesc || !Ddesc)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (d->scale != CUDA_R_32F || !is_supported(d->epilogue))
+    bool half = d->scale == CUDA_R_16F; /* the sums are float here, too */
+    if (half ? d->compute != CUBLAS_COMPUTE_16F : d->scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_supported(d->epilogue)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    auto scalar = [&](const void *x) {
+        return half ? (float)*(const __half *)x : *(const float *)x;
+    };
     bool ta = (d->transpose[0] != CUBLAS_OP_N) != is_by_rows(Adesc);
     bool tb = (d->transpose[1] != CUBLAS_OP_N) != is_by_rows(Bdesc), flip = is_by_rows(Ddesc);
     int k = (int)(d->transpose[0] != CUBLAS_OP_N ? Adesc->rows : Adesc->columns);
     gemm_call p = {
         handle->blas, ta, tb, (int)Ddesc->rows, (int)Ddesc->columns, k, Ddesc->batch,
-        *(const float *)alpha, *(const float *)beta, describe(A, Adesc),
-        describe(B, Bdesc), describe(D, Ddesc)};
+        scalar(alpha), scalar(beta), describe(A, Adesc), describe(B, Bdesc),
+        describe(D, Ddesc)};
     auto type_or = [&](int type) { return type < 0 ? Ddesc->type : (cudaDataType)type; };
     matrix bias = {d->bias, type_or(d->bias_type), 0, d->bias_stride};
     matrix aux = {d->aux, type_or(d->aux_type), (int)d->aux_ld, d->aux_stride};

@@ -332,6 +332,79 @@ END
 check_says "statements that need lanes in lockstep" "lockstep.cu:10: warning: these statements need" \
     "$wbcc" lockstep.cu -o lockstep
 check_says "WB_LOCKSTEP=1" 2016 env WB_LOCKSTEP=1 ./lockstep
+cat >scan.cu <<'END'
+#include <cstdio>
+__device__ int scan(volatile int *v, int x, int steps)
+{
+    int i = threadIdx.x + 32;
+    v[threadIdx.x] = 0;
+    v[i] = x;
+#if (32 > 16)
+    v[i] += v[i - 1];
+    if (steps > 1) { v[i] += v[i - 2]; }
+    if (steps > 2) v[i] = v[i - 4] + v[i];
+    if (i >= 40) { v[i] += v[i - 8]; }
+    v[i] = max(v[i] + v[i - 16], v[i]);
+#endif
+    return v[i];
+}
+__global__ void sums(int *out)
+{
+    __shared__ int s[64];
+    out[threadIdx.x] = scan(s, threadIdx.x, 5);
+}
+int main()
+{
+    int *out, wrong = 0;
+    cudaMallocManaged(&out, 32 * sizeof *out);
+    sums<<<1, 32>>>(out);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 32; i++)
+        wrong += out[i] != i * (i + 1) / 2;
+    return printf("%s\n", wrong ? "wrong" : "all sums are right") < 0;
+}
+END
+check_says "a scan that needs lanes in lockstep" "scan.cu:8: warning: these statements need" \
+    "$wbcc" scan.cu -o scan
+check_says "lanes in lockstep read before they write" "all sums are right" env WB_LOCKSTEP=1 ./scan
+
+# --- shared memory aligned to more than a page ------------------------------------------
+cat >aligned.cu <<'END'
+#include <cstdint>
+#include <cstdio>
+__global__ void offset(int *out)
+{
+    __shared__ __align__(16384) char s[24576];
+    s[threadIdx.x] = (char)threadIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) *out = s[5] + (int)((uintptr_t)s % 16384);
+}
+int main()
+{
+    int *out;
+    cudaMallocManaged(&out, sizeof *out);
+    offset<<<2, 32>>>(out);
+    cudaDeviceSynchronize();
+    return *out != 5;
+}
+END
+check "shared memory aligned to 16 KB" "$wbcc" -run aligned.cu
+
+# --- shifts by 32 -----------------------------------------------------------------------
+cat >shift.cu <<'END'
+#include <cstdio>
+__global__ void shift(unsigned *x) { x[0] = x[0] << x[1]; }
+int main()
+{
+    unsigned *x;
+    cudaMallocManaged(&x, 2 * sizeof *x);
+    x[0] = 1, x[1] = 32;
+    shift<<<1, 1>>>(x);
+    return cudaDeviceSynchronize();
+}
+END
+check_says "-fsanitize=shift names a shift by 32" "shift.cu:2:" \
+    "$wbcc" -fsanitize=shift -run shift.cu
 
 # --- features that programs use ---------------------------------------------------------
 # One source of all programs, each in a namespace: the headers are read once.

@@ -1,12 +1,17 @@
 /* lockstep.c - statements that rely on the lanes of a warp in lockstep, as unrolled last
- * warps did before Volta:
+ * warps and scans did before Volta:
  *
  *     volatile float *v = shared;
  *     v[t] += v[t + 32];
- *     v[t] += v[t + 16];
+ *     if (t >= 16) { v[t] += v[t - 16]; }
  *
  * Here each lane would run all of them before the next lane begins. A warning says so; with
- * WB_LOCKSTEP=1 the lanes wait for one another after each statement. */
+ * WB_LOCKSTEP=1 the lanes wait for one another before the first statement, in each of them
+ * between reading and writing, and after each. A lane that skips an `if` waits as often:
+ *
+ *     ::wbcpu_lockstep(); v[t] += ::wbcpu_in_lockstep( v[t + 32]); ::wbcpu_lockstep();
+ *     if (t >= 16) { v[t] += ::wbcpu_in_lockstep( v[t - 16]); }
+ *         else ::wbcpu_lockstep(); ::wbcpu_lockstep(); */
 #include "tokens.h"
 
 #include <stdlib.h>
@@ -34,27 +39,64 @@ static int declared(const struct source *s, int i)
     int name = -1;
     for (int n = 0; n < 8; n++) {
         i = next(s, i);
-        if (is(s, i, "=") || is(s, i, ",") || is(s, i, ")") || is(s, i, "[") || is(s, i, ";"))
+        if (is(s, i, "=") || is(s, i, ",") || is(s, i, ")") || is(s, i, "[") ||
+            is(s, i, ";"))
             return name;
         if (is_name(s, i)) name = i;
     }
     return -1;
 }
 
-/* The ';' of a statement v[...] op= ... v[...] ...; at i, maybe after if (...); or -1. */
-static int exchange(const struct source *s, int i, const struct names *volatiles)
+/* A statement v[...] op= ... v[...] ...; maybe after if (...), then maybe in braces */
+struct exchange {
+    int assign, semicolon; /* the = and the ; */
+    int end;               /* its last token, or -1: there is no such statement */
+    int conditional;       /* after if (...) */
+    int comma;             /* after the =, outside of brackets */
+};
+
+static struct exchange
+find_exchange(const struct source *s, int i, const struct names *volatiles)
 {
-    if (is(s, i, "if") && mate(s, next(s, i)) > i) i = next(s, mate(s, next(s, i)));
-    if (!is_name(s, i) || !is_known(volatiles, &s->tokens[i])) return -1;
-    int close = mate(s, next(s, i)), assigned = 0, again = 0;
-    if (!is(s, next(s, i), "[") || close < 0) return -1;
-    for (int n = 0, k = next(s, close); n < MAX_TOKENS && k < s->count; n++, k = next(s, k)) {
-        if (is(s, k, ";")) return assigned && again ? k : -1;
-        if (is(s, k, "{") || is(s, k, "}")) return -1;
-        if (is(s, k, "=")) assigned = 1;
-        again |= assigned && is_name(s, k) && is_known(volatiles, &s->tokens[k]);
+    struct exchange x = {-1, -1, -1, 0, 0}, none = x;
+    int brace = -1, again = 0, depth = 0;
+    if (is(s, i, "if") && !s->tokens[i].in_directive && mate(s, next(s, i)) > i) {
+        i = next(s, mate(s, next(s, i)));
+        x.conditional = 1;
+        if (is(s, i, "{")) brace = mate(s, i), i = next(s, i);
     }
-    return -1;
+    if (!is_name(s, i) || !is_known(volatiles, &s->tokens[i])) return none;
+    int close = mate(s, next(s, i)), k = next(s, close);
+    if (!is(s, next(s, i), "[") || close < 0) return none;
+    for (int n = 0; !is(s, k, ";"); n++, k = next(s, k)) {
+        if (n == MAX_TOKENS || k >= s->count || is(s, k, "{") || is(s, k, "}"))
+            return none;
+        if (is(s, k, "=") && x.assign < 0) x.assign = k;
+        if (x.assign < 0) continue;
+        depth += is(s, k, "(") || is(s, k, "[");
+        depth -= is(s, k, ")") || is(s, k, "]");
+        x.comma |= depth == 0 && is(s, k, ",");
+        again |= is_name(s, k) && is_known(volatiles, &s->tokens[k]);
+    }
+    x.semicolon = x.end = k;
+    if (brace >= 0 && next(s, k) != brace) return none;
+    if (brace >= 0) x.end = brace;
+    return again && !is(s, next(s, x.end), "else") ? x : none;
+}
+
+static void wait_around(struct source *s, const struct exchange *x)
+{
+    struct token *assign = &s->tokens[x->assign], *semicolon = &s->tokens[x->semicolon];
+    struct token *end = &s->tokens[x->end];
+    if (end->after) return;
+    int inside = !x->comma && !assign->after && !semicolon->before;
+    if (inside) {
+        assign->after = " ::wbcpu_in_lockstep(";
+        semicolon->before = ")";
+    }
+    end->after = inside && x->conditional
+                     ? " else ::wbcpu_lockstep(); ::wbcpu_lockstep();"
+                     : " ::wbcpu_lockstep();";
 }
 
 void rewrite_lockstep(struct source *s)
@@ -65,12 +107,15 @@ void rewrite_lockstep(struct source *s)
         if (name > 0 && volatiles.count < MAX_VOLATILE)
             volatiles.token[volatiles.count++] = &s->tokens[name];
         if (!is_name(s, i) || !volatiles.count) continue;
-        int end = exchange(s, i, &volatiles), first = i;
-        int another = end > 0 ? exchange(s, next(s, end), &volatiles) : -1;
-        if (another < 0) continue;
-        for (; end > 0; end = exchange(s, next(s, i), &volatiles)) {
-            i = end;
-            if (!s->tokens[end].after) s->tokens[end].after = " ::wbcpu_lockstep();";
+        struct exchange x = find_exchange(s, i, &volatiles);
+        if (x.end < 0 || find_exchange(s, next(s, x.end), &volatiles).end < 0) continue;
+        int first = i, before = previous(s, i);
+        if (!s->tokens[i].before &&
+            (is(s, before, ";") || is(s, before, "{") || is(s, before, "}")))
+            s->tokens[i].before = "::wbcpu_lockstep(); ";
+        for (; x.end > 0; x = find_exchange(s, next(s, i), &volatiles)) {
+            i = x.end;
+            wait_around(s, &x);
         }
         warn_at(
             s, first,

@@ -1,7 +1,8 @@
-/* cuBLASLt: epilogues with bias, ReLU, GELU and its derivative; rows and columns. */
+/* cuBLASLt: epilogues with bias, ReLU, GELU and its derivative; rows and columns; half. */
 #include <cmath>
 #include <cstdio>
 #include <cublasLt.h>
+#include <cuda_fp16.h>
 
 enum { M = 5, N = 6, K = 4 };
 static float a[K * M], b[K * N], bias[M], *da, *db, *dc, *dbias, *daux;
@@ -65,6 +66,38 @@ multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order
     cublasLtMatmulDescDestroy(desc);
     return status;
 }
+/* The same product in half, scaled by 2: the scale type is half, too. */
+static void multiply_half(cublasLtHandle_t lt, float *c)
+{
+    static __half ha[K * M], hb[K * N], hc[M * N];
+    __half *a16 = (__half *)da, *b16 = (__half *)db, *c16 = (__half *)dc;
+    __half two = __float2half(2), zero = __float2half(0);
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t la, lb, lc;
+    cublasOperation_t transposed = CUBLAS_OP_T;
+    for (int i = 0; i < K * M; i++)
+        ha[i] = __float2half(a[i]);
+    for (int i = 0; i < K * N; i++)
+        hb[i] = __float2half(b[i]);
+    cudaMemcpy(a16, ha, sizeof ha, cudaMemcpyHostToDevice);
+    cudaMemcpy(b16, hb, sizeof hb, cudaMemcpyHostToDevice);
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_16F, CUDA_R_16F);
+    cublasLtMatmulDescSetAttribute(
+        desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
+    cublasLtMatrixLayoutCreate(&la, CUDA_R_16F, K, M, K);
+    cublasLtMatrixLayoutCreate(&lb, CUDA_R_16F, K, N, K);
+    cublasLtMatrixLayoutCreate(&lc, CUDA_R_16F, M, N, M);
+    cublasStatus_t status = cublasLtMatmul(
+        lt, desc, &two, a16, la, b16, lb, &zero, c16, lc, c16, lc, NULL, NULL, 0, 0);
+    if (status != CUBLAS_STATUS_SUCCESS) failures++;
+    cudaMemcpy(hc, c16, sizeof hc, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < M * N; i++)
+        c[i] = __half2float(hc[i]);
+    cublasLtMatrixLayoutDestroy(la);
+    cublasLtMatrixLayoutDestroy(lb);
+    cublasLtMatrixLayoutDestroy(lc);
+    cublasLtMatmulDescDestroy(desc);
+}
 static float get(const float *p, int at)
 {
     float x;
@@ -109,6 +142,9 @@ int main()
     if (multiply(lt, CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_ORDER_COL) !=
         CUBLAS_STATUS_NOT_SUPPORTED)
         failures++;
+    float c[M * N];
+    multiply_half(lt, c);
+    expect("product in half", c[at], 2 * x);
     cublasLtDestroy(lt);
     return failures != 0;
 }

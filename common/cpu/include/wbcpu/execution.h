@@ -115,4 +115,11 @@ WBCPU_INLINE void wbcpu_run_together(unsigned mask, const void *own, wbcpu_toget
         WBCPU_OP_CALL, mask, (uint64_t)(uintptr_t)own, (uint64_t)(uintptr_t)work);
 }
 
+/* The value, once the other active lanes have theirs (translate/lockstep.c) */
+template <class T> WBCPU_INLINE T wbcpu_in_lockstep(T value)
+{
+    wbcpu_lockstep();
+    return value;
+}
+
 #endif
