@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # arm.sh [SUITE...] - what `make test-arm` runs: suites and two labs on 64-bit Arm, in a
 # virtual machine with Debian's kernel. For Debian and Ubuntu; needs qemu-system-arm,
-# g++-aarch64-linux-gnu and e2fsprogs, no root access. qemu-user would not do: it has
+# g++-aarch64-linux-gnu and e2fsprogs, no root access. qemu-user is not enough: it has
 # neither execveat nor seccomp nor Landlock, which the grader's sandbox uses.
 #
-# An emulated CPU is slow: the grader, the back end and the suites' programs are compiled
-# here, by a cross compiler; labs are compiled there.
+# An emulated CPU is slow: the grader, the back end and the suites' programs are
+# cross-compiled on this computer. Labs are compiled in the virtual machine.
 #
 #   LABS="lab00 lab03"   labs whose solutions are built and graded
 #   CPU=neoverse-n1      qemu's name of the CPU; max has SVE
 #   MEMORY=4G
 #   TIMEOUT_SCALE=100    multiplies all time limits
 #
-# build/arm holds the packages, the programs and disk.img, so a second run is shorter. The
+# build/arm holds the packages, the programs and disk.img, so later runs are faster. The
 # virtual machine has no network. It gets the sources of the last commit.
 # `echo stop | socat - UNIX:build/arm/monitor` pauses it and its clocks; cont continues.
 set -eu

@@ -1,4 +1,4 @@
-/* graphics.cpp - OpenGL's buffers and textures in kernels (cuda_gl_interop.h). OpenGL may
+/* graphics.cpp - kernels use OpenGL's buffers and textures (cuda_gl_interop.h). OpenGL may
  * keep them on a GPU, so a mapped resource is a copy in device memory. */
 #include "opengl.h"
 

@@ -27,7 +27,7 @@ extern "C" void wbcpu_describe_launch(
     l->cooperative = next.cooperative;
 }
 
-/* Where the launch is valid; otherwise it is the last error. */
+/* True if the launch is valid; otherwise sets the last error. */
 static bool accepts(const wbcpu_launch *l)
 {
     return fail(check_launch(l)) == cudaSuccess;

@@ -1,4 +1,4 @@
-/* launch_limits.h - which launches are valid, and what is said of the others. */
+/* launch_limits.h - which launches are valid, and the messages for the others. */
 #pragma once
 
 #include "include/wbcpu.h"
@@ -8,7 +8,7 @@
 
 namespace wbcpu
 {
-cudaError_t check_launch(const wbcpu_launch *l); /* says what is invalid, too */
+cudaError_t check_launch(const wbcpu_launch *l); /* also says what is invalid */
 
 /* Says that the launch failed, why, and how to correct it. */
 cudaError_t

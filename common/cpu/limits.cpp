@@ -1,4 +1,4 @@
-/* limits.cpp - which launches are valid, and what is said of the others. */
+/* limits.cpp - which launches are valid, and the messages for the others. */
 #include "launch_limits.h"
 #include "check/host_hooks.h"
 #include "stream.h"
@@ -68,7 +68,7 @@ cudaError_t refuse_for_threads(const wbcpu_launch *l)
 {
     refuse_launch(
         l,
-        "there is no CPU thread, or no memory for its stacks, for each block of " +
+        "the system cannot create a CPU thread with its stacks for each block of " +
             shape("grid", l->grid),
         "launch fewer blocks, or raise the limits (ulimit -u, ulimit -v)");
     return cudaErrorCooperativeLaunchTooLarge;
@@ -94,11 +94,11 @@ cudaError_t check_launch(const wbcpu_launch *l)
     if (l->cluster > max_cluster || g.x % l->cluster)
         return refuse_launch(
             l, shape("grid", g) + " in clusters of " + std::to_string(l->cluster),
-            "use at most 16 blocks, and a multiple of them in x");
+            "use clusters of at most 16 blocks, and a grid whose x is a multiple of that");
     if (l->cooperative && l->cluster > 1 && check::enabled)
         return refuse_launch(
             l, "a cooperative launch in clusters",
-            "check mode supports one of the two: launch it without clusters");
+            "check mode does not support both: launch it without clusters");
     if (l->cooperative && check::enabled &&
         (blocks > most_blocks || threads * blocks > most_threads))
         return refuse_cooperative(l);
@@ -106,7 +106,7 @@ cudaError_t check_launch(const wbcpu_launch *l)
     if (l->shared_bytes > (size_t)a.shared_optin) {
         char fix[80];
         snprintf(
-            fix, sizeof fix, "a block can have at most %d on sm_%d", a.shared_optin,
+            fix, sizeof fix, "a block can have at most %d bytes on sm_%d", a.shared_optin,
             a.capability);
         return refuse_launch(l, bytes_of(l), fix);
     }

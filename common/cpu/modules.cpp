@@ -21,7 +21,7 @@ namespace wbcpu
 static CUresult refuse_image(const char *what, const char *why)
 {
     note(
-        "%s: no module of wbcc -ptx, -cubin or -fatbin (%s); code for a GPU cannot run on "
+        "%s: not a module made by wbcc -ptx, -cubin or -fatbin (%s); code for a GPU cannot run on "
         "the CPU",
         what, why);
     return CUDA_ERROR_INVALID_IMAGE;

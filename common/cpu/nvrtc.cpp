@@ -40,7 +40,7 @@ static std::string contents(const std::string &path)
     text << in.rdbuf();
     return text.str();
 }
-/* Names are those of a program: "../x.h" must not leave the folder. */
+/* Names come from the program: "../x.h" must not leave the folder. */
 static bool write_file(const std::string &folder, const _nvrtcProgram::file &f)
 {
     std::filesystem::path path(f.name);
@@ -70,7 +70,7 @@ static int run_command(const std::vector<std::string> &command, const std::strin
     return status;
 }
 
-/* The options for the preprocessor and the language, as wbcc has them */
+/* The options for the preprocessor and the language, as wbcc takes them */
 static std::vector<std::string> host_options(int count, const char *const *options)
 {
     std::vector<std::string> chosen;
@@ -89,7 +89,7 @@ static std::vector<std::string> host_options(int count, const char *const *optio
     return chosen;
 }
 
-/* An instance of a template is in the module if its address is. */
+/* An instance of a template is compiled if the module takes its address. */
 static std::string instances(const std::vector<std::string> &expressions)
 {
     std::string text = "\n";

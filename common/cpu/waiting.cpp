@@ -224,7 +224,7 @@ static void end_if_endless(worker *w)
     stop(
         nullptr,
         "%s has waited %g s for memory that no other thread writes. If it waits for the "
-        "host: here the host continues when the kernel has ended",
+        "host, it waits forever: here the host continues only after the kernel has ended",
         where, SECONDS);
 }
 

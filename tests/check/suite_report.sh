@@ -138,7 +138,7 @@ check "a cooperative launch of 512 blocks" exits 0 P together 512
 check_fails "more blocks" "check mode runs at most 512 blocks" P together 513
 little_memory() { (ulimit -v 3000000 && P together 300); }
 check_fails "too little memory for their threads" \
-    "no memory for its stacks, for each block of grid (300,1,1)" little_memory
+    "cannot create a CPU thread with its stacks for each block of grid (300,1,1)" little_memory
 check_fails "a signal without a name" "ended with signal 40 and wrote no" P signal
 check_fails "a program without CUDA" "did it call a CUDA function?" P nothing
 check_fails "ARGS with an open quote" "ARGS=a 'b: no closing quotation" P "a 'b"

@@ -232,7 +232,7 @@ check "-ptx, -cubin and -fatbin make modules" sh -c "'$wbcc' -arch=sm_80 -ptx ke
     '$wbcc' --fatbin kernels.cu -o k && '$wbcc' -cubin kernels.cu && [ -s k ] && [ -s kernels.cubin ]"
 check "a program that loads modules" "$wbcc" loader.cpp -lcuda -o loader
 check_says "a module from a file and from memory" "61.5 0 187.5 0" ./loader kernels.ptx
-check_says "PTX is no module" "no module of wbcc -ptx" ./loader kernels.ptx
+check_says "PTX is no module" "not a module made by wbcc -ptx" ./loader kernels.ptx
 cat >compile.cu <<'END'
 #include <cuda.h>
 #include <nvrtc.h>

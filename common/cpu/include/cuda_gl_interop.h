@@ -8,7 +8,7 @@
 
 #if __has_include(<GL/gl.h>)
 #include <GL/gl.h>
-#else /* a program that includes this header without a use */
+#else /* a program that includes this header, but does not use it */
 typedef unsigned GLenum, GLuint;
 #endif
 
@@ -20,7 +20,7 @@ enum cudaGLDeviceList {
 
 extern "C" {
 /* cudaErrorInvalidValue: there is no such buffer or texture. Textures are two- or
- * three-dimensional or rectangles; their format has a size, like GL_RGBA8. */
+ * three-dimensional or rectangles; their format must state its size, like GL_RGBA8. */
 cudaError_t cudaGraphicsGLRegisterBuffer(
     cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags);
 cudaError_t cudaGraphicsGLRegisterImage(

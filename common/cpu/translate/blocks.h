@@ -1,8 +1,9 @@
 /* blocks.h - kernels whose threads can run as loops: the part of CUDA C++ that is understood.
  *
- * A kernel is parsed with the grammar below and the scopes of its names. Whatever is not in
- * it (references, lambdas, classes, volatile, goto, switch, strings, macros other than
- * numbers, calls of the source's own functions, ...) leaves the kernel as it is.
+ * A kernel is parsed with the grammar below and the scopes of its names. A kernel
+ * with anything else (references, lambdas, classes, volatile, goto, switch, strings, ...)
+ * stays as it is. Before that, the functions that wait are inlined and macros expanded
+ * (blocks_flat.h).
  *
  *     kernel       template <...>  __global__ void name(type *name, ...) { item... }
  *     item         statement | declaration | shared | __syncthreads(); | __syncwarp();

@@ -19,16 +19,16 @@ enum {
 };
 
 struct scope;
-/* A parameter of a function: in its place stand the tokens [first, end) of its caller. */
+/* A parameter of a function, which the tokens [first, end) of its caller replace. */
 struct binding {
     int name;
     int first, end;
     struct scope *where; /* what their names mean */
     int is_type;
-    int as_is; /* a macro's parameter: without parentheses */
+    int as_is; /* a macro's parameter: inserted without parentheses */
 };
-/* A variable, its type and its stars; an array counts as a pointer. shared: 1 if it is; of a
- * function the number of the declaration */
+/* A variable, its type and its stars; an array counts as a pointer. shared: 1 if it is the
+ * kernel's, or the number of the declaration in a function */
 struct typed {
     int name, type, type_end, stars, shared, array;
 };
@@ -63,7 +63,7 @@ struct flat {
     int line;               /* of all tokens that are put; 0: their own */
     int own_line;           /* of new ones */
     int top;                /* where the kernel's statements begin */
-    int shared[MAX_SHARED]; /* declarations in functions that stand there */
+    int shared[MAX_SHARED]; /* declarations in functions, moved there */
     int shared_count;
     struct {
         const struct device_function *d;
@@ -97,7 +97,7 @@ int shift_of(struct flat *f, const struct device_function *d);
 /* --- blocks_flat.c ------------------------------------------------------------------ */
 
 /* Appends a copy of the kernel whose `__global__` is token i. Returns its `__global__`, or
- * -1: it would be the same, or cannot be made. Afterwards set s->count to what it was. */
+ * -1 if a copy would be the same or is impossible. Afterwards set s->count to what it was. */
 int flatten(struct source *s, const struct kernel *k, int i);
 
 struct scope *new_scope(struct flat *f, struct scope *caller); /* of a call */

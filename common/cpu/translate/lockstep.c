@@ -5,9 +5,9 @@
  *     v[t] += v[t + 32];
  *     if (t >= 16) { v[t] += v[t - 16]; }
  *
- * Here each lane would run all of them before the next lane begins. A warning says so; with
- * WB_LOCKSTEP=1 the lanes wait for one another before the first statement, in each of them
- * between reading and writing, and after each. A lane that skips an `if` waits as often:
+ * Here each lane would run all of them before the next lane begins. The translator warns.
+ * With WB_LOCKSTEP=1 the lanes wait for one another before the first statement, between the
+ * reads and the write of each one, and after it. A lane that skips an `if` waits as often:
  *
  *     ::wbcpu_lockstep(); v[t] += ::wbcpu_in_lockstep( v[t + 32]); ::wbcpu_lockstep();
  *     if (t >= 16) { v[t] += ::wbcpu_in_lockstep( v[t - 16]); }

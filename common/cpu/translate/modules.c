@@ -1,5 +1,5 @@
-/* modules.c - the kernels of a module, which programs find by their names: after each of
- * them the program's library learns its parameters (wbcpu/modules.h). */
+/* modules.c - registers the kernels of a module: after each of them stands a record of its
+ * parameters, so that programs find it by its name (wbcpu/modules.h). */
 #include "headers.h"
 #include "outline.h"
 

@@ -1,4 +1,4 @@
-/* The driver API without modules, virtual memory, NVTX ranges, constants; libraries that are not used. */
+/* The driver API (except modules), with virtual memory; NVTX ranges; mathematical constants; libraries that are not used. */
 #include <cublasXt.h>
 #include <cuda.h>
 #include <cuda_gl_interop.h>

@@ -93,12 +93,12 @@ template <class T, bool classes> constexpr bool is_plain_constant()
     return is_plain<T, classes>() && (std::is_const_v<T> || std::is_enum_v<T>);
 }
 
-/* The threads that an `if` leaves out: until its end they count as gone. */
+/* The threads that do not take the branch of an `if`: until it ends they count as exited. */
 struct left_out {
     bool threads[1024];
     unsigned lanes[32]; /* of each warp */
 };
-/* The kernel sets `threads` of those that are not gone. */
+/* `threads` holds those that do not take the branch, which the kernel has set. */
 inline void leave_out(left_out &off, bool *gone, int count)
 {
     for (int w = 0; w * 32 < count; w++)
@@ -109,7 +109,7 @@ inline void leave_out(left_out &off, bool *gone, int count)
         off.lanes[i / 32] |= (unsigned)off.threads[i] << i % 32;
     }
 }
-/* The others: for `else` */
+/* Changes to the other threads, for `else`. */
 inline void turn(left_out &off, bool *gone, int count)
 {
     for (int w = 0; w * 32 < count; w++)
@@ -126,7 +126,7 @@ inline void take_back(left_out &off, bool *gone, int count)
     for (int i = 0; i < count; i++)
         gone[i] &= !off.threads[i];
 }
-/* Returns the mask of a warp collective, if all its lanes come there. */
+/* Returns the mask of a warp collective, if all its lanes arrive. */
 WBCPU_INLINE unsigned present(const left_out &off, int thread, unsigned mask)
 {
     const unsigned missing = mask & off.lanes[thread / 32];
@@ -134,8 +134,8 @@ WBCPU_INLINE unsigned present(const left_out &off, int thread, unsigned mask)
     return mask;
 }
 
-/* A value that is kept from one barrier to the next. If its type is none of the plain ones,
- * the kernel does not run so, but this must compile. */
+/* A value that is kept from one barrier to the next. If its type is not plain, the
+ * kernel runs as fibers, but this must still compile. */
 struct not_plain {
     template <class T> operator T() const
     {

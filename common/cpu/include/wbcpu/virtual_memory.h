@@ -54,18 +54,18 @@ typedef struct {
 extern "C" {
 #endif
 
-/* Sizes are multiples of it. */
+/* Sizes must be multiples of the granularity. */
 CUresult cuMemGetAllocationGranularity(
     size_t *bytes, const CUmemAllocationProp *about,
     CUmemAllocationGranularity_flags option);
 
-/* wanted: only a wish, and never granted */
+/* wanted: a hint, which is ignored */
 CUresult cuMemAddressReserve(
     CUdeviceptr *p, size_t bytes, size_t alignment, CUdeviceptr wanted,
     unsigned long long flags);
 CUresult cuMemAddressFree(CUdeviceptr p, size_t bytes);
 
-/* CUDA_ERROR_NOT_SUPPORTED: in host memory, or to be exported */
+/* CUDA_ERROR_NOT_SUPPORTED: memory of the host, or for export to another process */
 CUresult cuMemCreate(
     CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *about,
     unsigned long long flags);
