@@ -1,6 +1,6 @@
 /* limits.cpp - which launches are valid, and the messages for the others. */
-#include "launch_limits.h"
 #include "check/host_hooks.h"
+#include "launch_limits.h"
 #include "stream.h"
 
 #include <stdio.h>

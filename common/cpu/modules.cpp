@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "include/cuda_runtime.h"
 #include "include/cuda.h"
+#include "include/cuda_runtime.h"
 #include "scheduler.h"
 
 namespace wbcpu
