@@ -109,8 +109,8 @@ extern "C" [[noreturn]] void wbcpu_stop_missing(unsigned mask, unsigned missing)
     wbcpu_where(where, sizeof where);
     stop(
         nullptr,
-        "deadlock in %s: a warp operation with mask 0x%08x waits for lanes 0x%08x, which "
-        "did not enter the `if`",
+        "deadlock in %s: a warp operation with mask 0x%08x waits for lanes 0x%08x, which an "
+        "`if` leaves out",
         where, mask, missing);
 }
 
