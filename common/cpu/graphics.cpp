@@ -20,35 +20,31 @@ struct cudaGraphicsResource {
 namespace wbcpu
 {
 /* --- texels --------------------------------------------------------------------------- */
-/* The sized formats of one, two and four channels of each type */
-static const struct {
-    unsigned internal[3];
-    int bits;
-    cudaChannelFormatKind kind;
-    bool integer; /* not normalized */
-    GLenum channel;
-} texels[] = {
-    {{0x8229, 0x822B, 0x8058}, 8, cudaChannelFormatKindUnsigned, false, 0x1401},  // RGBA8
-    {{0x822A, 0x822C, 0x805B},
-     16,
-     cudaChannelFormatKindUnsigned,
-     false,
-     0x1403},                                                                   // RGBA16
-    {{0x822D, 0x822F, 0x881A}, 16, cudaChannelFormatKindFloat, false, 0x140B},  // RGBA16F
-    {{0x822E, 0x8230, 0x8814}, 32, cudaChannelFormatKindFloat, false, 0x1406},  // RGBA32F
-    {{0x8232, 0x8238, 0x8D7C},
-     8,
-     cudaChannelFormatKindUnsigned,
-     true,
-     0x1401},  // RGBA8UI
-    {{0x8234, 0x823A, 0x8D76}, 16, cudaChannelFormatKindUnsigned, true, 0x1403},
-    {{0x8236, 0x823C, 0x8D70}, 32, cudaChannelFormatKindUnsigned, true, 0x1405},
-    {{0x8231, 0x8237, 0x8D8E}, 8, cudaChannelFormatKindSigned, true, 0x1400},  // RGBA8I
-    {{0x8233, 0x8239, 0x8D88}, 16, cudaChannelFormatKindSigned, true, 0x1402},
-    {{0x8235, 0x823B, 0x8D82}, 32, cudaChannelFormatKindSigned, true, 0x1404},
-};
 static bool set_format(cudaGraphicsResource *r, unsigned internal)
 {
+    constexpr cudaChannelFormatKind U = cudaChannelFormatKindUnsigned,
+                                    I = cudaChannelFormatKindSigned,
+                                    F = cudaChannelFormatKindFloat;
+    /* The sized formats of one, two and four channels of each type: RGBA8, RGBA16, RGBA16F,
+     * RGBA32F, then those of integers: unsigned and signed ones of 8, 16 and 32 bits */
+    static const struct {
+        unsigned internal[3];
+        int bits;
+        cudaChannelFormatKind kind;
+        bool integer; /* not normalized */
+        GLenum channel;
+    } texels[] = {
+        {{0x8229, 0x822B, 0x8058}, 8, U, false, 0x1401},
+        {{0x822A, 0x822C, 0x805B}, 16, U, false, 0x1403},
+        {{0x822D, 0x822F, 0x881A}, 16, F, false, 0x140B},
+        {{0x822E, 0x8230, 0x8814}, 32, F, false, 0x1406},
+        {{0x8232, 0x8238, 0x8D7C}, 8, U, true, 0x1401},
+        {{0x8234, 0x823A, 0x8D76}, 16, U, true, 0x1403},
+        {{0x8236, 0x823C, 0x8D70}, 32, U, true, 0x1405},
+        {{0x8231, 0x8237, 0x8D8E}, 8, I, true, 0x1400},
+        {{0x8233, 0x8239, 0x8D88}, 16, I, true, 0x1402},
+        {{0x8235, 0x823B, 0x8D82}, 32, I, true, 0x1404},
+    };
     constexpr GLenum normalized[] = {0x1903, 0x8227, 0x1908};  // GL_RED, GL_RG, GL_RGBA
     constexpr GLenum integers[] = {0x8D94, 0x8228, 0x8D99};    // GL_RED_INTEGER, ...
     for (const auto &t : texels)

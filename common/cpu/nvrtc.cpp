@@ -220,8 +220,7 @@ extern "C" const char *nvrtcGetErrorString(nvrtcResult result)
         "NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION",
         "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID",
         "NVRTC_ERROR_INTERNAL_ERROR"};
-    bool known = result >= 0 && (size_t)result < sizeof names / sizeof *names;
-    return known ? names[result] : "NVRTC_ERROR unknown";
+    return text_of(names, result, "NVRTC_ERROR unknown");
 }
 extern "C" nvrtcResult nvrtcVersion(int *major, int *minor)
 {

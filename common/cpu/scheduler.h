@@ -148,6 +148,13 @@ inline int next_bit(uint32_t mask, int i) /* the next set bit after i, cyclicall
     return __builtin_ctz(above ? above : mask);
 }
 
+/* The text of a code, or another one if the code is unknown. */
+template <size_t n>
+const char *text_of(const char *const (&texts)[n], int code, const char *otherwise)
+{
+    return code >= 0 && (size_t)code < n ? texts[code] : otherwise;
+}
+
 /* arguments.cpp */
 /* Ends the program if an argument of the launch points to host memory. */
 void check_arguments(const wbcpu_launch *l, const void *const *pointers, int count);

@@ -18,8 +18,7 @@ extern "C" const char *cusparseGetErrorName(status s)
         "CUSPARSE_STATUS_ZERO_PIVOT",
         "CUSPARSE_STATUS_NOT_SUPPORTED",
         "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES"};
-    return (size_t)s < sizeof names / sizeof *names ? names[s]
-                                                    : "unrecognized status code";
+    return text_of(names, s, "unrecognized status code");
 }
 extern "C" const char *cusparseGetErrorString(status s)
 {
@@ -36,8 +35,7 @@ extern "C" const char *cusparseGetErrorString(status s)
         "zero pivot",
         "the functionality requested is not supported by the CPU back end",
         "insufficient resources"};
-    return (size_t)s < sizeof sentences / sizeof *sentences ? sentences[s]
-                                                            : "unrecognized status code";
+    return text_of(sentences, s, "unrecognized status code");
 }
 extern "C" status cusparseCreate(cusparseHandle_t *h)
 {

@@ -49,10 +49,7 @@ static void assembly(struct source *s, int i)
     if (is(s, first, "\"\"") && (is(s, after, ":") || after == end)) return;
     s->tokens[i].text = "::wbcpu::ptx"; /* whatever follows: no assembly for the CPU */
     if (!is(s, open, "(") || end < 0) return;
-    while (k < end && !is(s, k, ":")) {
-        if (mate(s, k) > k) k = mate(s, k);
-        k = next(s, k);
-    }
+    k = find_outside(s, k, end, ":");
     operands(s, k, end);
     erase(s, i + 1, open);
     s->tokens[open].after = "__FILE__, __LINE__, ";

@@ -95,7 +95,7 @@ struct item {
      * others are left out until then. */
     int by_thread;
     int must_come; /* they wait later, so a warp that needs them here waits forever */
-    int of;        /* of an ELSE or IF_END: the IF */
+    int of;        /* of an IF: its IF_END; of an ELSE or IF_END: the IF */
 };
 
 enum variable_kind {

@@ -12,14 +12,6 @@ void(give_up)(struct flat *f)
     f->failed = 1;
 }
 
-void *room_for(struct token *tokens, int count)
-{
-    void *p = realloc(tokens, (size_t)count * sizeof *tokens);
-    if (p) return p;
-    fprintf(stderr, "translate: out of memory\n");
-    exit(1);
-}
-
 static void add_token(struct flat *f, struct token t)
 {
     if (f->failed || f->count == MAX_FLAT)
@@ -105,7 +97,7 @@ int append_to_source(struct flat *f, const struct token *tokens, int count)
     int first = s->count;
     if (s->count + count > s->room) {
         s->room = s->count + s->count / 4 + count + MAX_FLAT;
-        s->tokens = room_for(s->tokens, s->room);
+        s->tokens = check_alloc(realloc(s->tokens, (size_t)s->room * sizeof *tokens));
     }
     memcpy(s->tokens + s->count, tokens, (size_t)count * sizeof *tokens);
     s->count += count;
@@ -143,6 +135,14 @@ int is_member(const struct source *s, int i)
     int p = previous(s, i);
     return is(s, p, ".") || (is(s, p, ">") && is(s, p - 1, "-")) ||
            (is(s, p, ":") && is(s, p - 1, ":"));
+}
+
+void bind(struct flat *f, struct scope *c, struct binding b)
+{
+    if (c->binding_count == MAX_BINDINGS)
+        give_up(f);
+    else
+        c->bindings[c->binding_count++] = b;
 }
 
 const struct binding *find_binding(struct flat *f, const struct scope *c, int i)

@@ -65,14 +65,6 @@ void flat_tokens(struct flat *f, int i, int end, struct scope *c)
 
 /* --- statements --------------------------------------------------------------------- */
 
-/* The ';' that ends a statement without braces */
-static int end_of_statement(const struct source *s, int i, int end)
-{
-    for (; i < end && !is(s, i, ";"); i = next(s, i))
-        if (mate(s, i) > i) i = mate(s, i);
-    return i;
-}
-
 /* Remembers the types of the variables that [i, end) declares, if it does. */
 static void note_types(struct flat *f, int i, int end, struct scope *c)
 {
@@ -97,8 +89,7 @@ static void note_types(struct flat *f, int i, int end, struct scope *c)
         if (after < end && !array && !is(s, after, "=") && !is(s, after, ",")) return;
         c->typed[c->typed_count++] =
             (struct typed){i, first, type_end, stars + array, shared, array};
-        for (i = after; i < end && !is(s, i, ","); i = next(s, i))
-            if (mate(s, i) > i) i = mate(s, i);
+        i = find_outside(s, after, end, ",");
     }
 }
 
@@ -106,7 +97,7 @@ static void note_types(struct flat *f, int i, int end, struct scope *c)
 static void move_to_top(struct flat *f, int first)
 {
     size_t count = (size_t)(f->count - first), before = (size_t)(first - f->top);
-    struct token *moved = room_for(NULL, (int)count);
+    struct token *moved = check_alloc(malloc(count * sizeof *moved));
     memcpy(moved, f->tokens + first, count * sizeof *moved);
     memmove(f->tokens + f->top + count, f->tokens + f->top, before * sizeof *moved);
     memcpy(f->tokens + f->top, moved, count * sizeof *moved);
@@ -125,10 +116,7 @@ static int is_of_caller(struct flat *f, const struct typed *own, struct scope *c
         if (!v || !v->shared || v->stars != own->stars ||
             !same_type(s, v->type, v->type_end, own->type, own->type_end))
             continue;
-        if (c->binding_count == MAX_BINDINGS) give_up(f);
-        if (!f->failed)
-            c->bindings[c->binding_count++] =
-                (struct binding){name, v->name, v->name + 1, o, 0, 0};
+        bind(f, c, (struct binding){name, v->name, v->name + 1, o, 0, 0});
         return 1;
     }
     return 0;
@@ -180,8 +168,7 @@ static int is_shared(const struct source *s, int i)
            (is(s, i, "extern") && is(s, next(s, next(s, i)), "__shared__"));
 }
 
-/* Writes the functions that [i, end) calls and that wait, before that. */
-static void hoist(struct flat *f, int i, int end, struct scope *c)
+void hoist(struct flat *f, int i, int end, struct scope *c)
 {
     const struct source *s = f->s;
     int conditional = 0, depth = 0;
@@ -234,7 +221,7 @@ static int flat_control(struct flat *f, int i, int end, struct scope *c)
     hoist(f, open + 1, close, c);
     if (!is_if && f->number != before) give_up(f);
     if (is(s, i, "for"))
-        note_types(f, next(s, open), end_of_statement(s, next(s, open), close), c);
+        note_types(f, next(s, open), find_outside(s, next(s, open), close, ";"), c);
     flat_tokens(f, i, close + 1, c);
     c->result_count = 0;
     i = flat_body(f, next(s, close), end, c);
@@ -270,11 +257,11 @@ static int flat_statement(struct flat *f, int i, int end, struct scope *c)
     } else if (is(s, i, "do")) {
         put(f, i);
         after = flat_body(f, next(s, i), end, c);
-        int stop = end_of_statement(s, after, end);
+        int stop = find_outside(s, after, end, ";");
         flat_tokens(f, after, stop + 1, c);
         after = next(s, stop);
     } else {
-        int stop = end_of_statement(s, i, end);
+        int stop = find_outside(s, i, end, ";");
         if (stop >= end) give_up(f);
         after = next(s, stop);
         if (c->number && is_shared(s, i)) {
@@ -296,18 +283,9 @@ void flat_statements(struct flat *f, int i, int end, struct scope *c)
         i = flat_statement(f, i, end, c);
 }
 
-void flat_value(struct flat *f, int i, int end, struct scope *c)
-{
-    hoist(f, i, end, c);
-}
-
 struct scope *new_scope(struct flat *f, struct scope *caller)
 {
-    struct scope *in = calloc(1, sizeof *in);
-    if (!in) {
-        fprintf(stderr, "translate: out of memory\n");
-        exit(1);
-    }
+    struct scope *in = check_alloc(calloc(1, sizeof *in));
     in->number = ++f->number;
     in->depth = caller->depth + 1;
     in->caller = caller;
@@ -330,8 +308,7 @@ int flatten(struct source *s, const struct kernel *k, int i)
         .tokens = tokens,
         .at = i};
     struct flat *f = &all;
-    struct scope *c = calloc(1, sizeof *c);
-    if (!c) return -1;
+    struct scope *c = check_alloc(calloc(1, sizeof *c));
     int first = k->head >= 0 ? previous(s, k->head) : i, before = s->count, found = -1;
     put_words(f, ";");
     int shift = f->count - first;

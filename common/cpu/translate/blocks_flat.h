@@ -76,7 +76,6 @@ struct flat {
 
 /* --- blocks_copy.c ------------------------------------------------------------------ */
 
-void *room_for(struct token *tokens, int count);
 int is_member(const struct source *s, int i); /* a.x, a->x, a::x */
 /* 1 if the name in an inlined function is one of its variables. */
 int is_own_name(const struct source *s, int i);
@@ -88,6 +87,7 @@ void put_number(struct flat *f, const char *pattern, int number);
 /* Each call has its own variables, except the shared ones. */
 void put_own_name(struct flat *f, const struct scope *c, int i);
 int same_text(const struct source *s, int a, int b);
+void bind(struct flat *f, struct scope *c, struct binding b);
 const struct typed *find_typed(struct flat *f, const struct scope *c, int i);
 const struct binding *find_binding(struct flat *f, const struct scope *c, int i);
 /* Appends tokens to the source, after the kernel's copy; returns the first. */
@@ -103,8 +103,8 @@ int flatten(struct source *s, const struct kernel *k, int i);
 struct scope *new_scope(struct flat *f, struct scope *caller); /* of a call */
 void flat_tokens(struct flat *f, int i, int end, struct scope *c);
 void flat_statements(struct flat *f, int i, int end, struct scope *c);
-/* Writes what the value [i, end) calls, before the statement that has it. */
-void flat_value(struct flat *f, int i, int end, struct scope *c);
+/* Writes the functions that [i, end) calls and that wait, before its statement. */
+void hoist(struct flat *f, int i, int end, struct scope *c);
 
 /* --- blocks_macros.c ---------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
  *
  * Of overloaded functions none may wait. */
 #include "blocks.h"
+#include "headers.h"
 #include "outline.h"
 
 #include <stdio.h>
@@ -42,11 +43,8 @@ static void add_function(struct source *s, int open, int body)
     if (!device) return;
     if (function_count == function_room) {
         function_room = function_room ? 2 * function_room : 64;
-        functions = realloc(functions, (size_t)function_room * sizeof *functions);
-        if (!functions) {
-            fprintf(stderr, "translate: out of memory\n");
-            exit(1);
-        }
+        functions =
+            check_alloc(realloc(functions, (size_t)function_room * sizeof *functions));
     }
     int template = is(s, start, "template");
     functions[function_count] = (struct device_function){
@@ -65,6 +63,7 @@ static void add_function(struct source *s, int open, int body)
 int find_functions(struct source *s)
 {
     int before = function_count;
+    if (check_mode) return 0; /* there all kernels run as fibers */
     for (int i = next(s, -1); i < s->count; i = next(s, i)) {
         if (!is(s, i, "{") || s->tokens[i].in_directive || mate(s, i) < i) continue;
         int p = previous(s, i);
@@ -97,16 +96,20 @@ int is_overloaded(const struct device_function *d)
 
 /* --- does it wait? ------------------------------------------------------------------ */
 
+static int add_globals_of(struct device_function *d, const struct device_function *other)
+{
+    for (int n = 0; n < other->global_count; n++) {
+        if (d->global_count == MAX_GLOBALS) return 0;
+        d->globals[d->global_count++] = other->globals[n];
+    }
+    return 1;
+}
+
 /* Those of the functions that it calls are the function's, too. */
 static int note_globals(struct device_function *d, const struct kernel *k)
 {
-    for (int m = 0; m < k->own_call_count; m++) {
-        const struct device_function *inner = function_at(k->s, k->own_calls[m]);
-        for (int n = 0; n < inner->global_count; n++) {
-            if (d->global_count == MAX_GLOBALS) return 0;
-            d->globals[d->global_count++] = inner->globals[n];
-        }
-    }
+    for (int m = 0; m < k->own_call_count; m++)
+        if (!add_globals_of(d, function_at(k->s, k->own_calls[m]))) return 0;
     for (int n = 0; n < k->global_count; n++) {
         if (template_parameter(k, k->globals[n].name)) continue;
         if (d->global_count == MAX_GLOBALS) return 0;
@@ -124,11 +127,7 @@ join(struct device_function *d, struct kernel *k, const struct device_function *
     d->by_reference |= other->by_reference;
     d->pointers &= other->pointers;
     d->returns_pointer |= other->returns_pointer;
-    for (int n = 0; n < other->global_count; n++) {
-        if (d->global_count == MAX_GLOBALS) return 0;
-        d->globals[d->global_count++] = other->globals[n];
-    }
-    return 1;
+    return add_globals_of(d, other);
 }
 
 int never_waits(struct device_function *d)
@@ -138,8 +137,7 @@ int never_waits(struct device_function *d)
     if (d->verdict != UNREAD) return d->verdict == RUNS;
     if (called == MAX_CALLED) return 0;
     d->verdict = BEING_READ; /* of two that call each other, one waits */
-    struct kernel *k = malloc(sizeof *k);
-    if (!k) return 0;
+    struct kernel *k = check_alloc(malloc(sizeof *k));
     called++;
     int runs = read_function(k, d) && note_globals(d, k);
     struct device_function *other = d->before < 0 ? NULL : &functions[d->before];

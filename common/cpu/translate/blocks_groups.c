@@ -207,10 +207,9 @@ int flat_reduction(struct flat *f, int i, struct scope *c)
 {
     const struct source *s = f->s;
     int open = next(s, past_space(s, i)), close = mate(s, open);
-    int group = next(s, open), value = next(s, next(s, group)), comma = value;
+    int group = next(s, open), value = next(s, next(s, group)),
+        comma = find_outside(s, value, close, ",");
     int lanes = c->groups[group_at(f, group, c)].lanes;
-    for (; comma < close && !is(s, comma, ","); comma = next(s, comma))
-        if (mate(s, comma) > comma) comma = mate(s, comma);
     int plus = past_space(s, next(s, comma)), angle = next(s, plus);
     int end = close_angle(s, angle);
     /* cg::plus<T>() of a variable or an element of type T */

@@ -97,14 +97,6 @@ int same_type(const struct source *s, int a, int a_end, int b, int b_end)
     }
 }
 
-static void bind(struct flat *f, struct scope *c, struct binding b)
-{
-    if (c->binding_count == MAX_BINDINGS)
-        give_up(f);
-    else
-        c->bindings[c->binding_count++] = b;
-}
-
 const struct typed *
 type_of(struct flat *f, int first, int end, struct scope *c, struct scope **where)
 {
@@ -237,17 +229,13 @@ write_body(struct flat *f, int start, int name, int body, int end, struct scope 
         if (is(s, i, "return")) last = i;
     }
     int stop = last < 0 ? end : last;
-    int semicolon = stop;
-    while (semicolon < end && !is(s, semicolon, ";")) {
-        if (mate(s, semicolon) > semicolon) semicolon = mate(s, semicolon);
-        semicolon = next(s, semicolon);
-    }
+    int semicolon = find_outside(s, stop, end, ";");
     if (last >= 0 && next(s, semicolon) != end) give_up(f);
     if (f->failed) return;
     flat_statements(f, next(s, body), stop, in);
     if (last < 0 || is(s, next(s, last), ";")) return;
     in->result_count = 0;
-    flat_value(f, next(s, last), semicolon, in);
+    hoist(f, next(s, last), semicolon, in);
     for (int i = start; i < name; i = next(s, i))
         if (!token_in(
                 s, i,
@@ -280,8 +268,7 @@ int flat_call(struct flat *f, struct device_function *d, int i, int open, struct
         int first = p, begin = a;
         for (; p < p_close && !is(s, p, ","); p = next(s, p))
             if (is(s, p, "<") && close_angle(s, p) > 0) p = close_angle(s, p);
-        for (; a < a_close && !is(s, a, ","); a = next(s, a))
-            if (mate(s, a) > a) a = mate(s, a);
+        a = find_outside(s, a, a_close, ",");
         struct parameter x = parameter_at(s, first, p);
         int group = group_of(f, begin, a, c);
         if (x.name < 0 || begin >= a) {

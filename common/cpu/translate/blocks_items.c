@@ -35,19 +35,21 @@ static int end_of(const struct source *s, int i, int depth)
         int more = is(s, i, "if") && is(s, other, "else");
         return more ? end_of(s, next(s, other), depth + 1) : end;
     }
-    while (i < s->count && !is(s, i, ";"))
-        i = next(s, mate(s, i) > i ? mate(s, i) : i);
-    return i;
+    return find_outside(s, i, s->count, ";");
+}
+
+static int waits_in(const struct source *s, int i, int end)
+{
+    for (; i >= 0 && i < end; i = next(s, i))
+        if (waits(s, i)) return 1;
+    return 0;
 }
 
 /* 1 if the `if` at i has branches in which threads wait. */
 static int is_waiting_if(const struct source *s, int i)
 {
-    if (!is(s, i, "if") || !is(s, next(s, i), "(")) return 0;
-    for (int n = mate(s, next(s, i)), end = end_of(s, i, 0); n > 0 && n < end;
-         n = next(s, n))
-        if (waits(s, n)) return 1;
-    return 0;
+    return is(s, i, "if") && is(s, next(s, i), "(") &&
+           waits_in(s, mate(s, next(s, i)), end_of(s, i, 0));
 }
 
 /* 1 if the `for` at i has a body in which threads wait. */
@@ -61,6 +63,27 @@ static int is_waiting_loop(const struct source *s, int i)
         if (n == end) end = -1;
     }
     return 0;
+}
+
+/* { item... } or item */
+static int read_branch(struct kernel *k, int depth)
+{
+    int visible = k->visible_count, end = mate(k->s, k->at);
+    int ok = accept(k, "{") ? read_items(k, end, depth) && accept(k, "}")
+                            : read_item(k, depth);
+    k->visible_count = visible;
+    return ok;
+}
+
+/* An item without tokens, at k->at. `of`: of an ELSE or IF_END, its IF */
+static int mark(struct kernel *k, enum item_kind kind, int of, int depth)
+{
+    struct item *item = add_item(k, kind, k->at, depth);
+    if (!item) return 0;
+    item->end = k->at;
+    item->of = of;
+    if (kind == IF_END) k->items[of].of = k->item_count - 1;
+    return 1;
 }
 
 /* for (int d = 1, e = n; d < n; d *= 2, e /= 2): changes nothing but d and e, and only in its
@@ -92,32 +115,15 @@ static int read_barrier_loop(struct kernel *k, struct item *item, int depth)
     k->conditional--;
     item->end = k->at;
     item->effects = k->effects & ~(unsigned)CHANGES;
-    int end = mate(k->s, k->at), braces = accept(k, "{");
-    if (braces ? !read_items(k, end, depth + 1) : !read_item(k, depth + 1)) return 0;
+    if (!read_branch(k, depth + 1)) return 0;
     k->visible_count = visible;
-    item = add_item(k, LOOP_END, k->at, depth);
-    if (!item || (braces && !accept(k, "}"))) return 0;
-    item->end = k->at;
-    return 1;
-}
-
-/* { item... } or item */
-static int read_branch(struct kernel *k, int depth)
-{
-    int visible = k->visible_count, end = mate(k->s, k->at);
-    int ok = accept(k, "{") ? read_items(k, end, depth) && accept(k, "}")
-                            : read_item(k, depth);
-    k->visible_count = visible;
-    return ok;
+    return mark(k, LOOP_END, 0, depth);
 }
 
 /* 1 if threads wait in the braces at i. */
 static int is_waiting_block(const struct source *s, int i)
 {
-    if (!is(s, i, "{")) return 0;
-    for (int n = i, end = mate(s, i); n < end; n = next(s, n))
-        if (waits(s, n)) return 1;
-    return 0;
+    return is(s, i, "{") && waits_in(s, i, mate(s, i));
 }
 
 /* A block is a loop without a head, which runs once. */
@@ -125,19 +131,7 @@ static int read_waiting_block(struct kernel *k, struct item *item, int depth)
 {
     item->kind = LOOP;
     item->first = item->end = k->at;
-    if (!read_branch(k, depth)) return 0;
-    item = add_item(k, LOOP_END, k->at, depth);
-    if (item) item->end = k->at;
-    return item != NULL;
-}
-
-static int mark_branch(struct kernel *k, enum item_kind kind, int of, int depth)
-{
-    struct item *item = add_item(k, kind, k->at, depth);
-    if (!item) return 0;
-    item->end = k->at;
-    item->of = of;
-    return 1;
+    return read_branch(k, depth) && mark(k, LOOP_END, 0, depth);
 }
 
 static int read_waiting_if(struct kernel *k, struct item *item, int depth)
@@ -153,11 +147,11 @@ static int read_waiting_if(struct kernel *k, struct item *item, int depth)
     int of = k->item_count - 1;
     if (!read_branch(k, depth + 1)) return 0;
     if (is(k->s, k->at, "else")) {
-        if (!mark_branch(k, ELSE, of, depth)) return 0;
+        if (!mark(k, ELSE, of, depth)) return 0;
         accept(k, "else");
         if (!read_branch(k, depth + 1)) return 0;
     }
-    return mark_branch(k, IF_END, of, depth);
+    return mark(k, IF_END, of, depth);
 }
 
 /* --- warp collectives --------------------------------------------------------------- */

@@ -16,8 +16,7 @@ bind_arguments(struct flat *f, int open, int call_open, struct scope *c, struct 
     for (int p = next(s, open); p < mate(s, open); p = next(s, p)) {
         if (is(s, p, ",")) continue;
         int first = a;
-        while (a < close && !is(s, a, ","))
-            a = next(s, mate(s, a) > a ? mate(s, a) : a);
+        a = find_outside(s, a, close, ",");
         if (!is_name(s, p) || first >= a || count == MAX_BINDINGS) {
             give_up(f);
             return;
@@ -58,8 +57,8 @@ int flat_macro(struct flat *f, int i, struct scope *c)
     m.size = strlen(m.text);
     keep(s, m.text);
     tokenize(&m);
-    struct scope *in = malloc(sizeof *in);
-    if (!in || given_up) {
+    struct scope *in = check_alloc(malloc(sizeof *in));
+    if (given_up) {
         give_up(f);
     } else {
         *in = *c;

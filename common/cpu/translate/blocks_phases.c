@@ -23,11 +23,8 @@ static void append_mask(struct buffer *b, struct kernel *k, int n, const struct 
     int comma = previous(k->s, c->value), branches = 0;
     for (int m = 0; m < n; m++) {
         const struct item *item = &k->items[m];
-        int end = m;
-        while (end < k->item_count &&
-               !(k->items[end].kind == IF_END && k->items[end].of == m))
-            end++;
-        if (item->kind != IF || !item->by_thread || !item->must_come || end < n) continue;
+        if (item->kind != IF || !item->by_thread || !item->must_come || item->of < n)
+            continue;
         append_number(b, "::wbcpu::present(wbcpu_off_%d, wbcpu_at, ", m);
         branches++;
     }

@@ -32,14 +32,6 @@ static int counter_of(const struct kernel *k, int open)
     return found;
 }
 
-/* The next ';' outside of brackets */
-static int semicolon_after(const struct source *s, int i)
-{
-    for (i = next(s, i); i < s->count && !is(s, i, ";"); i = next(s, i))
-        if (mate(s, i) > i) i = mate(s, i);
-    return i;
-}
-
 /* 1 if the values can differ from thread to thread. */
 static int can_differ(struct kernel *k, int first, int end)
 {
@@ -68,7 +60,8 @@ static void find_stride(struct kernel *k, struct item *item)
     int open = next(s, at), close = mate(s, open), id = counter_of(k, open);
     if (!is(s, at, "for") || id < 0 || leaves(s, close, item->end)) return;
     const struct variable *v = &k->variables[id];
-    int first = semicolon_after(s, v->name), second = semicolon_after(s, first);
+    int first = find_outside(s, next(s, v->name), s->count, ";");
+    int second = find_outside(s, next(s, first), s->count, ";");
     int tested = next(s, first), less = next(s, tested), limit = next(s, less);
     int stepped = next(s, second), plus = next(s, stepped);
     if (v->modified != 1 || variable_at(k, tested) != v || !is(s, less, "<")) return;

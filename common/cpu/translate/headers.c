@@ -156,16 +156,12 @@ static int translate_included(struct source *s, int depth);
 /* Translates a new header if necessary. */
 static void translate_header(struct header *h, const struct source *s, int i, int depth)
 {
-    struct source *own = calloc(1, sizeof *own);
-    if (!own) {
-        fprintf(stderr, "translate: out of memory\n");
-        exit(1);
-    }
-    int kept = 0;
     if (depth > MAX_INCLUDE_DEPTH) {
         fail_at(s, i, "headers are nested more than %d deep", MAX_INCLUDE_DEPTH);
         return;
     }
+    struct source *own = check_alloc(calloc(1, sizeof *own));
+    int kept = 0;
     if (read_source(own, h->path, s, i)) {
         own->in_braces = s->in_braces || s->open_braces > 0;
         h->open = 1;

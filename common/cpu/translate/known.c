@@ -19,10 +19,7 @@ static size_t hash(const char *text, int length)
 
 static void *room(size_t n, size_t size)
 {
-    void *p = calloc(n, size);
-    if (p) return p;
-    fprintf(stderr, "translate: out of memory\n");
-    exit(1);
+    return check_alloc(calloc(n, size));
 }
 
 /* The slot of a name: its own, or the empty one where it belongs. */

@@ -256,11 +256,7 @@ static void add_token(struct source *s, int *room)
 {
     if (s->count == *room) {
         *room = *room ? 2 * *room : 4096;
-        s->tokens = realloc(s->tokens, (size_t)*room * sizeof *s->tokens);
-        if (!s->tokens) {
-            fprintf(stderr, "translate: out of memory\n");
-            exit(1);
-        }
+        s->tokens = check_alloc(realloc(s->tokens, (size_t)*room * sizeof *s->tokens));
     }
     memset(&s->tokens[s->count++], 0, sizeof *s->tokens);
 }

@@ -208,12 +208,8 @@ static void add_function(struct outline *o, const struct function *f)
 {
     if (o->function_count == o->function_room) {
         o->function_room = o->function_room ? 2 * o->function_room : 64;
-        o->functions =
-            realloc(o->functions, (size_t)o->function_room * sizeof *o->functions);
-        if (!o->functions) {
-            fprintf(stderr, "translate: out of memory\n");
-            exit(1);
-        }
+        o->functions = check_alloc(
+            realloc(o->functions, (size_t)o->function_room * sizeof *o->functions));
     }
     o->functions[o->function_count++] = *f;
 }
@@ -441,13 +437,9 @@ void make_outline(struct outline *o, const struct source *s)
 {
     size_t n = (size_t)s->count + 1;
     *o = (struct outline){.s = s};
-    o->token = malloc(n * sizeof *o->token);
-    o->place = malloc(n * sizeof *o->place);
-    o->depth = malloc(n * sizeof *o->depth);
-    if (!o->token || !o->place || !o->depth) {
-        fprintf(stderr, "translate: out of memory\n");
-        exit(1);
-    }
+    o->token = check_alloc(malloc(n * sizeof *o->token));
+    o->place = check_alloc(malloc(n * sizeof *o->place));
+    o->depth = check_alloc(malloc(n * sizeof *o->depth));
     take_tokens(o);
     read_scope(o, 0, o->count, (struct scope){0, 0});
 }

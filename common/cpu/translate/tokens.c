@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void *check_alloc(void *p)
+void *check_alloc(void *p)
 {
     if (p) return p;
     fprintf(stderr, "translate: out of memory\n");
@@ -131,6 +131,12 @@ int run_of(const struct source *s, int i, char c, int n)
 int mate(const struct source *s, int i)
 {
     return inside(s, i) ? s->tokens[i].mate : -1;
+}
+int find_outside(const struct source *s, int i, int end, const char *mark)
+{
+    while (i < end && !is(s, i, mark))
+        i = next(s, mate(s, i) > i ? mate(s, i) : i);
+    return i;
 }
 
 /* Looks at MAX_ANGLE tokens, so that many '<' in one expression take no long time. */

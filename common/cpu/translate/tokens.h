@@ -79,11 +79,15 @@ void print_source(const struct source *s, void *file);
 /* These accept any index; outside [0, count) they find nothing. */
 int is(const struct source *s, int i, const char *text);
 int is_name(const struct source *s, int i);
+void *check_alloc(void *p); /* p; without memory the program ends */
+
 int next(const struct source *s, int i); /* skips blanks and comments */
 int previous(const struct source *s, int i);
 /* 1 if n adjacent characters c start at i (<<< is three tokens). */
 int run_of(const struct source *s, int i, char c, int n);
 int mate(const struct source *s, int i); /* -1: not a bracket, or unmatched */
+/* The first `mark` in [i, end) that no bracket encloses; otherwise a token from `end` on. */
+int find_outside(const struct source *s, int i, int end, const char *mark);
 /* The '<' that matches the '>' at i, or the '>' that matches the '<' at i, or -1. */
 int open_angle(const struct source *s, int i);
 int close_angle(const struct source *s, int i);

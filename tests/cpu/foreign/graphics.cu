@@ -6,18 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "expect.h"
+
 #define CHECK(call)                                                                      \
     do {                                                                                 \
         const cudaError_t error = call;                                                  \
         if (error) {                                                                     \
             printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error));        \
-            exit(1);                                                                     \
-        }                                                                                \
-    } while (0)
-#define EXPECT(condition)                                                                \
-    do {                                                                                 \
-        if (!(condition)) {                                                              \
-            printf("%s:%d: wrong\n", __FILE__, __LINE__);                                \
             exit(1);                                                                     \
         }                                                                                \
     } while (0)

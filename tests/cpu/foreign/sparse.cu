@@ -6,18 +6,13 @@
 #include <cstdlib>
 #include <vector>
 
+#include "expect.h"
+
 #define CHECK(call)                                                                      \
     do {                                                                                 \
         const auto error = call;                                                         \
         if (error) {                                                                     \
             printf("%s:%d: error %d\n", __FILE__, __LINE__, (int)error);                 \
-            exit(1);                                                                     \
-        }                                                                                \
-    } while (0)
-#define EXPECT(condition)                                                                \
-    do {                                                                                 \
-        if (!(condition)) {                                                              \
-            printf("%s:%d: wrong\n", __FILE__, __LINE__);                                \
             exit(1);                                                                     \
         }                                                                                \
     } while (0)
