@@ -26,8 +26,9 @@ FUZZ_tokenizer   := common/tokenizer.c common/utf8.c common/json_text.c common/f
 FUZZ_config      := $(wildcard common/griffin/*.c) common/eos.c common/model_shape.c \
                     common/json_text.c common/file.c
 FUZZ_index       := common/model_files.c $(FUZZ_safetensors) common/json_text.c
-FUZZ_tokens      := $(addprefix common/cpu/translate/,lex.c tokens.c messages.c launches.c \
-                        declarations.c reductions.c unroll.c spins.c lockstep.c assembly.c)
+FUZZ_tokens      := $(addprefix common/cpu/translate/,lex.c tokens.c text.c messages.c launches.c \
+                        declarations.c reductions.c reductions_read.c reductions_compare.c \
+                        unroll.c spins.c lockstep.c assembly.c)
 FUZZ_text        := $(addprefix recurrentgemma/text/,text.c text_stream.c sentencepiece_file.c \
                         sentencepiece.cpp) common/tokenizer.c common/utf8.c common/json_text.c common/file.c
 

@@ -283,9 +283,8 @@ int add_global(struct kernel *k, int i);               /* its index, or -1 */
 
 /* --- blocks_words.c ----------------------------------------------------------------- */
 
-void index_names(const struct source *s);                      /* before the others */
-int last_include(void);                                        /* of the source */
-int token_in(const struct source *s, int i, const char *list); /* words between blanks */
+void index_names(const struct source *s); /* before the others */
+int last_include(void);                   /* of the source */
 int is_free(
     const struct source *s, int i); /* a variable of the kernel can have the name */
 int is_macro(const struct source *s, int i);

@@ -7,7 +7,7 @@
 
 /* --- adding tokens ------------------------------------------------------------------ */
 
-void(give_up)(struct flat *f)
+void give_up(struct flat *f)
 {
     f->failed = 1;
 }
@@ -123,12 +123,6 @@ int shift_of(struct flat *f, const struct device_function *d)
 }
 
 /* --- names -------------------------------------------------------------------------- */
-
-int same_text(const struct source *s, int a, int b)
-{
-    const struct token *x = &s->tokens[a], *y = &s->tokens[b];
-    return x->length == y->length && memcmp(x->start, y->start, (size_t)x->length) == 0;
-}
 
 int is_member(const struct source *s, int i)
 {

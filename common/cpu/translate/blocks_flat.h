@@ -86,7 +86,6 @@ void put_words(struct flat *f, const char *words);
 void put_number(struct flat *f, const char *pattern, int number);
 /* Each call has its own variables, except the shared ones. */
 void put_own_name(struct flat *f, const struct scope *c, int i);
-int same_text(const struct source *s, int a, int b);
 void bind(struct flat *f, struct scope *c, struct binding b);
 const struct typed *find_typed(struct flat *f, const struct scope *c, int i);
 const struct binding *find_binding(struct flat *f, const struct scope *c, int i);
@@ -117,12 +116,36 @@ int flat_macro(struct flat *f, int i, struct scope *c);
 int flat_call(
     struct flat *f, struct device_function *d, int i, int open, struct scope *c);
 
+/* --- blocks_parameters.c ------------------------------------------------------------ */
+
+/* type *name, type &name, type name[] */
+struct parameter {
+    int type, type_end, name, stars, reference, is_const, is_volatile;
+};
+
+struct parameter parameter_at(const struct source *s, int first, int end);
+/* 1 if the function may change its parameter `name`. */
+int is_changed(const struct source *s, int name, int body, int end);
+/* 1 if the function whose '(' is at `open` may change one of its arguments. */
+int has_references(const struct source *s, int open);
+
 /* The variable that an argument is, through the parameters of the callers: its type. Sets
  * *where to the scope of the type's names. */
 const struct typed *
 type_of(struct flat *f, int first, int end, struct scope *c, struct scope **where);
 /* The words of two types without const and the like */
 int same_type(const struct source *s, int a, int a_end, int b, int b_end);
+
+/* The functions below bind parameters of the template whose '<' is at `head`. */
+/* Binds those of template <class T, int N> to <float, 3> at `angle`, if that is a '<'. */
+void bind_template(
+    struct flat *f, int head, int angle, struct scope *c, struct scope *in);
+/* Is the name at i a parameter of the template that has no argument yet? */
+int is_open_type(struct flat *f, int head, int i, const struct scope *in);
+/* Binds the type T of the parameter `T v` or `T *v` to that of the argument, if known. */
+void deduce(
+    struct flat *f, const struct parameter *p, int first, int end, struct scope *c,
+    struct scope *in);
 
 /* --- blocks_groups.c ---------------------------------------------------------------- */
 

@@ -27,17 +27,10 @@ int accept_marks(struct kernel *k, const char *marks)
 
 /* --- variables ---------------------------------------------------------------------- */
 
-static int same_name(const struct source *s, int a, int b)
-{
-    return s->tokens[a].length == s->tokens[b].length &&
-           memcmp(s->tokens[a].start, s->tokens[b].start, (size_t)s->tokens[a].length) ==
-               0;
-}
-
 int find_variable(const struct kernel *k, int i)
 {
     for (int n = k->visible_count - 1; n >= 0; n--)
-        if (same_name(k->s, k->variables[k->visible[n]].name, i)) return k->visible[n];
+        if (same_text(k->s, k->variables[k->visible[n]].name, i)) return k->visible[n];
     return -1;
 }
 
@@ -62,7 +55,7 @@ int add_variable(struct kernel *k, enum variable_kind kind, int name)
 int add_global(struct kernel *k, int i)
 {
     int n = 0;
-    while (n < k->global_count && !same_name(k->s, k->globals[n].name, i))
+    while (n < k->global_count && !same_text(k->s, k->globals[n].name, i))
         n++;
     if (n == MAX_GLOBALS) return -1;
     if (n == k->global_count) k->globals[k->global_count++] = (struct global){i, 0};

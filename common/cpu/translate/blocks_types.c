@@ -1,8 +1,6 @@
 /* blocks_types.c - the types that a kernel may use if its threads run as loops. */
 #include "blocks.h"
 
-#include <string.h>
-
 /* --- the template's parameters ------------------------------------------------------ */
 
 /* class T, int N, bool B, ...: the parameter that ends before i, and its kind; or 0 */
@@ -26,11 +24,7 @@ static int find_parameter(const struct kernel *k, int i)
         if (!is(s, n, ",") && n != close) continue;
         int name = previous(s, n), kind = kind_of_parameter(s, first, name);
         if (i < 0 && !kind) return 0;
-        if (i >= 0 && s->tokens[i].length == s->tokens[name].length &&
-            memcmp(
-                s->tokens[i].start, s->tokens[name].start, (size_t)s->tokens[i].length) ==
-                0)
-            return kind;
+        if (i >= 0 && same_text(s, i, name)) return kind;
         first = next(s, n);
     }
     return i < 0;

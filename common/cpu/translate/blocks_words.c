@@ -50,18 +50,6 @@
     "__any_sync __all_sync __reduce_add_sync "                                           \
     "__reduce_and_sync __reduce_or_sync __reduce_xor_sync"
 
-int token_in(const struct source *s, int i, const char *list)
-{
-    if (!is_name(s, i)) return 0;
-    const struct token *t = &s->tokens[i];
-    for (const char *w = list; *w; w += *w == ' ') {
-        size_t n = strcspn(w, " ");
-        if (n == (size_t)t->length && memcmp(w, t->start, n) == 0) return 1;
-        w += n;
-    }
-    return 0;
-}
-
 /* --- what the source declares ------------------------------------------------------- */
 
 static int operators; /* this source or an earlier one may declare some */

@@ -63,14 +63,7 @@ struct name *name_at(const struct outline *o, int i, int add)
 
 int in_list(const struct outline *o, int i, const char *list)
 {
-    if (!named(o, i)) return 0;
-    const struct token *t = &o->s->tokens[o->token[i]];
-    for (const char *w = list; *w; w += *w == ' ') {
-        size_t n = strcspn(w, " ");
-        if (n == (size_t)t->length && memcmp(w, t->start, n) == 0) return 1;
-        w += n;
-    }
-    return 0;
+    return i >= 0 && i < o->count && token_in(o->s, o->token[i], list);
 }
 
 /* "x " for a variable of host code, "+x " for one in global memory, "=x " for one in

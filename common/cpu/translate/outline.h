@@ -34,12 +34,36 @@ struct outline {
 void make_outline(struct outline *o, const struct source *s);
 void free_outline(struct outline *o);
 
+/* --- outline_tokens.c --------------------------------------------------------------- */
+
+/* Fills token, place, depth and count, and enters the macros. */
+void take_tokens(struct outline *o);
+
 /* As those of tokens.h, for indices of outline.token. */
 int word(const struct outline *o, int i, const char *text);
 int named(const struct outline *o, int i);
 int other(const struct outline *o, int i);       /* the matching bracket, or -1 */
 int past_angles(const struct outline *o, int i); /* after the '>' of the '<' at i, or i */
 int scope_mark(const struct outline *o, int i);  /* :: at i and i + 1 */
+
+/* --- outline_declare.c -------------------------------------------------------------- */
+
+/* Where a declaration is: in a class, in a template of a class. */
+struct enclosing {
+    int member, in_template;
+};
+
+/* Enters the function whose declaration begins at `first`, and whose parameters follow
+ * `name`; -1: an operator. */
+void declare_function(struct outline *o, int first, int name, const struct enclosing *in);
+/* Enters its body. start: `first`, or the template<...> before it; open: its '(' */
+void define_function(
+    struct outline *o, int start, int first, int open, int name, int body,
+    const struct enclosing *in);
+/* Enters the variables that [first, end) declares. member: of a class */
+void declare_variables(struct outline *o, int first, int end, int member);
+/* 1 if the word says something of a declared name, but is no type: alignas, noexcept, ... */
+int is_attribute(const struct outline *o, int i);
 
 /* --- architecture.c ----------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +103,24 @@ int is_name(const struct source *s, int i)
 {
     return inside(s, i) && s->tokens[i].kind == NAME;
 }
+int token_in(const struct source *s, int i, const char *list)
+{
+    if (!is_name(s, i)) return 0;
+    const struct token *t = &s->tokens[i];
+    for (const char *w = list; *w; w += *w == ' ') {
+        size_t n = strcspn(w, " ");
+        if (n == (size_t)t->length && memcmp(w, t->start, n) == 0) return 1;
+        w += n;
+    }
+    return 0;
+}
+int same_text(const struct source *s, int a, int b)
+{
+    const struct token *x = &s->tokens[a], *y = &s->tokens[b];
+    return x->length == y->length && memcmp(x->start, y->start, (size_t)x->length) == 0;
+}
 
-static int is_space(const struct source *s, int i)
+int is_space(const struct source *s, int i)
 {
     return s->tokens[i].kind == BLANK || s->tokens[i].kind == COMMENT;
 }
@@ -222,88 +237,4 @@ int index_find(
     int first = bound(x, s, text, length, 0);
     *equal = bound(x, s, text, length, 1) - first;
     return *equal ? first : -1;
-}
-
-/* --- text --------------------------------------------------------------------------- */
-
-char *format(const char *pattern, ...)
-{
-    char *text;
-    va_list args;
-    va_start(args, pattern);
-    if (vasprintf(&text, pattern, args) < 0) check_alloc(NULL);
-    va_end(args);
-    return text;
-}
-
-char *keep(struct source *s, char *text)
-{
-    if ((s->kept_count & (s->kept_count - 1)) == 0) { /* full: grow to twice the size */
-        size_t room = s->kept_count ? 2 * (size_t)s->kept_count : 1;
-        s->kept = check_alloc(realloc(s->kept, room * sizeof *s->kept));
-    }
-    return s->kept[s->kept_count++] = text;
-}
-
-void append(struct buffer *b, const char *text, size_t length)
-{
-    if (b->length + length + 1 > b->room) {
-        b->room = 2 * (b->length + length) + 64;
-        b->text = check_alloc(realloc(b->text, b->room));
-    }
-    memcpy(b->text + b->length, text, length);
-    b->text[b->length += length] = 0;
-}
-void append_text(struct buffer *b, const char *text)
-{
-    append(b, text, strlen(text));
-}
-
-char *text_of(const struct source *s, int first, int end)
-{
-    size_t room = 1;
-    for (int i = first; i < end; i++)
-        room += (size_t)s->tokens[i].length;
-    char *text = check_alloc(malloc(room)), *p = text;
-    for (int i = first; i < end; i++) {
-        const struct token *t = &s->tokens[i];
-        if (is_space(s, i)) {
-            if (p > text && p[-1] != ' ') *p++ = ' ';
-        } else {
-            memcpy(p, t->start, (size_t)t->length);
-            p += t->length;
-        }
-    }
-    while (p > text && p[-1] == ' ')
-        p--;
-    *p = 0;
-    return text;
-}
-
-char *as_string(const char *text)
-{
-    struct buffer out = {0};
-    append_text(&out, "");
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        char escape[8];
-        if (c < ' ' || c == 0x7f)
-            snprintf(escape, sizeof escape, "\\%03o", c);
-        else
-            snprintf(escape, sizeof escape, c == '"' || c == '\\' ? "\\%c" : "%c", c);
-        append_text(&out, escape);
-    }
-    return out.text;
-}
-
-void erase(struct source *s, int first, int end)
-{
-    for (int i = first; i < end; i++) {
-        struct token *t = &s->tokens[i];
-        if (t->kind == BLANK) continue;
-        struct buffer breaks = {0}; /* a comment can contain line breaks */
-        for (int k = 0; k < t->length; k++)
-            if (t->start[k] == '\n') append_text(&breaks, "\n");
-        t->text = breaks.text ? keep(s, breaks.text) : "";
-    }
 }

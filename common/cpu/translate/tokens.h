@@ -43,7 +43,7 @@ struct token {
     int mate;           /* index of the matching bracket, or -1 */
     int next, previous; /* the nearest token that is not a blank or comment */
     int in_directive;   /* on the line of a preprocessor directive */
-    int in_reduction;   /* reductions.c has replaced it; blocks_write.c takes it as it was */
+    int in_reduction; /* reductions.c has replaced it; blocks_write.c takes it as it was */
     const char *before; /* written before the token, or NULL */
     const char *text;   /* written in its place, or NULL */
     const char *after;  /* written after it, or NULL */
@@ -55,7 +55,7 @@ struct source {
     size_t size;
     struct token *tokens;
     int count;
-    int room; /* for tokens that are appended; 0: none so far */
+    int room;    /* for tokens that are appended; 0: none so far */
     char **kept; /* what keep() was given */
     int kept_count;
     int open_braces; /* before the #include that is being read */
@@ -79,9 +79,12 @@ void print_source(const struct source *s, void *file);
 /* These accept any index; outside [0, count) they find nothing. */
 int is(const struct source *s, int i, const char *text);
 int is_name(const struct source *s, int i);
+int token_in(const struct source *s, int i, const char *list); /* words between blanks */
 void *check_alloc(void *p); /* p; without memory the program ends */
 
-int next(const struct source *s, int i); /* skips blanks and comments */
+int is_space(const struct source *s, int i); /* or a comment; i is in [0, count) */
+int same_text(const struct source *s, int a, int b); /* of two tokens, which exist */
+int next(const struct source *s, int i);             /* skips blanks and comments */
 int previous(const struct source *s, int i);
 /* 1 if n adjacent characters c start at i (<<< is three tokens). */
 int run_of(const struct source *s, int i, char c, int n);
@@ -103,6 +106,8 @@ void index_sort(struct token_index *x, const struct source *s);
 int index_find(
     const struct token_index *x, const struct source *s, const char *text, int length,
     int *equal);
+
+/* --- text.c ------------------------------------------------------------------------- */
 
 /* The source text of [first, end) without comments, each run of blanks as one space. */
 char *text_of(const struct source *s, int first, int end);
@@ -162,10 +167,10 @@ void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */
 /* Afterwards: the value of 32, warpSize, a #define or const int of s; -1: not known */
 int value_at(const struct source *s, int i);
-void rewrite_unrolls(struct source *s);      /* unroll.c */
-void rewrite_casts(struct source *s);        /* casts.c */
-void rewrite_assembly(struct source *s);     /* assembly.c */
-void rewrite_lockstep(struct source *s);     /* lockstep.c */
-void rewrite_spins(struct source *s);        /* spins.c */
+void rewrite_unrolls(struct source *s);  /* unroll.c */
+void rewrite_casts(struct source *s);    /* casts.c */
+void rewrite_assembly(struct source *s); /* assembly.c */
+void rewrite_lockstep(struct source *s); /* lockstep.c */
+void rewrite_spins(struct source *s);    /* spins.c */
 
 #endif
