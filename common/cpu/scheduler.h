@@ -219,7 +219,7 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void install_crash_handler();
 void use_signal_stack(); /* signal handlers of this CPU thread get their own stack */
 
-/* memory.cpp */
+/* device_range.cpp */
 bool reserve_device_memory(); /* its addresses; false: none are left */
 extern bool guarded;          /* host code cannot access device memory */
 extern bool results_stay;     /* copies to the host fail */

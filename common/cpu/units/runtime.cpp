@@ -1,11 +1,13 @@
 /* runtime.cpp - the runtime API: memory, streams, graphs, errors. */
 #include "../copy.cpp"
 #include "../device.cpp"
+#include "../device_range.cpp"
 #include "../error.cpp"
 #include "../graph.cpp"
 #include "../graph_conditions.cpp"
 #include "../graph_nodes.cpp"
 #include "../graphics.cpp"
+#include "../host_memory.cpp"
 #include "../memory.cpp"
 #include "../sobol.cpp"
 #include "../stream.cpp"
