@@ -1,4 +1,4 @@
-/* blas.h - what cublas.cpp, blas.cpp and cublaslt.cpp share; internal to the library. */
+/* blas.h - what the sources of cuBLAS share; internal to the library. */
 #ifndef WBCPU_BLAS_H
 #define WBCPU_BLAS_H
 #include "check/host_hooks.h"
@@ -49,7 +49,8 @@ struct gemm_call {
     wbcpu_epilogue after = nullptr;
 };
 
-/* Checks the arguments as cuBLAS does, then runs the call or records it in a graph. */
+/* gemm_call.cpp: checks the arguments as cuBLAS does, then runs the call or records it in a
+ * graph. */
 cublasStatus_t
 wbcpu_start_gemm(const gemm_call &p, cublasOperation_t transa, cublasOperation_t transb);
 

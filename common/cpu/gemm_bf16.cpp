@@ -1,7 +1,7 @@
 /* gemm_bf16.cpp - a GEMM of bf16 factors with float sums, for CPUs with AVX-512 BF16:
  * around VDPBF16PS, which adds 16 dot products of two elements. Linear layers go to
  * gemm_rows.h, or to gemm_amx.h on a CPU with AMX, other layouts to gemm_blocks.h. Without
- * VDPBF16PS, cublas.cpp widens the factors to float, which takes at least twice as long.
+ * VDPBF16PS, gemm_call.cpp widens the factors to float, which takes at least twice as long.
  *
  * Results are those of float arithmetic: no product is rounded, and each sum is rounded
  * like a float addition. Only subnormal numbers differ, because the instruction reads and

@@ -6,7 +6,7 @@
  * path, or "own") overrides both.
  *
  * OpenBLAS's threads are not used, because they would compete with the workers for the
- * cores: cublas.cpp splits each GEMM into tiles instead.
+ * cores: gemm_call.cpp splits each GEMM into tiles instead.
  */
 #include "gemm.h"
 
