@@ -63,8 +63,9 @@ jobs_of() {
     done
     for suite in tests/{library,ops,bench}/suite*.sh; do echo "'$suite' $suite"; done
     for lab in $labs; do echo "'$lab, solution' ./grade $lab --timeout-scale 3"; done
+    # -j2: each test is a process, and its context takes 0.5 GB of the GPU's memory.
     for program in $(make -s list-tests); do
-        echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap)"
+        echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap -j2)"
     done
 }
 jobs_of | grep -E -- "${ONLY:-.}" | awk -v part="$part" '
