@@ -176,6 +176,18 @@ count_blocks() {
 check_says "threads as loops" "14" count_blocks tests/cpu/whole_blocks.cu
 check_says "kernels that call functions" "8" count_blocks tests/cpu/whole_calls.cu
 check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
+shown() { WBCPU_LOOPS=1 build/host/translate "$1" "$TMP/t"; }
+check_says "WBCPU_LOOPS shows loops" "functions: loops, if these are plain: scale" \
+    shown tests/cpu/whole_calls.cu
+check_says "and why a kernel is none" \
+    "u: fibers: line 22 is not understood, near \`&\`" shown tests/cpu/no_loops.cu
+echo '#ifdef WBCPU_WHOLE_BLOCKS' >"$TMP/no.cu.cpp"
+rejected_loops() {
+    WBCPU_LOOPS=1 tools/compile_blocks.sh "$TMP/no.cu.cpp" sh -c \
+        '[ $# = 1 ] || { echo "no.cu:3: error: here" >&2; exit 1; }' sh 2>&1
+}
+check_says "or that the loops do not compile" \
+    "no.cu: all kernels: fibers: the loops do not compile: no.cu:3: error: here" rejected_loops
 check "they compile" build "${CXX:-g++}" tests/cpu/whole_blocks.cu "$TMP/run" -O2
 check "and so do these" build "${CXX:-g++}" tests/cpu/whole_calls.cu "$TMP/run" -O2
 check_fails "a shuffle in an if waits for lanes that do not come" \

@@ -22,7 +22,59 @@
  * Nothing points to a thread's own variable: & takes the address of memory alone, and an
  * array is used with all its indices. So each assignment names what it changes.
  * Names from outside of the kernel have plain types, which the C++ compiler checks
- * (is_plain in wbcpu/blocks.h); otherwise the kernel runs as it was. */
+ * (is_plain in wbcpu/blocks.h); otherwise the kernel runs as it was.
+ *
+ * The passes. Once for a source: blocks_functions.c enters its __device__ functions, and
+ * index_names (blocks_words.c) looks for what concerns all kernels. Then, for each kernel
+ * (rewrite_kernel in blocks_write.c):
+ *
+ *     1. read      blocks_items.c divides the body into items, and reads these with
+ *                  blocks_statements.c, blocks_values.c, blocks_calls.c and blocks_types.c.
+ *                  Each name gets a meaning (blocks_names.c, blocks_words.c).
+ *     2. constants blocks_read.c: which declarations give the same values whenever they are
+ *                  computed, and which loops and `if`s are the same in all threads?
+ *     3. shapes    blocks_shapes.c: which values are equal or neighbours in a row of 16
+ *                  threads? Neighbours make loops that g++ vectorizes.
+ *     4. strides   blocks_strides.c finds the loops in which threads take turns.
+ *     5. order     blocks_order.c numbers the phases, from one barrier to the next, and
+ *                  finds the variables that are kept between them.
+ *     6. write     blocks_write.c the frame, blocks_phases.c and blocks_strides.c the
+ *                  phases, blocks_tokens.c the tokens in them.
+ *
+ * If 1 to 5 fail, blocks_flat.c makes a copy of the kernel, for which 1 to 6 run again: with
+ * the functions that wait in place of their calls (blocks_inline.c, blocks_parameters.c),
+ * without macros (blocks_macros.c) and cooperative groups (blocks_groups.c).
+ * blocks_copy.c has its tokens. blocks_report.c says how it went.
+ *
+ * For example
+ *                                                      item         phase
+ *     __shared__ float s[256];                         FOR_BLOCK
+ *     int t = threadIdx.x, i = blockIdx.x * 256 + t;   DECLARATION  0
+ *     float v = x[i];                                  DECLARATION  0
+ *     s[t] = v;                                        CODE         0
+ *     __syncthreads();                                 BARRIER
+ *     v += __shfl_xor_sync(~0u, s[255 - t], 1);        ARGUMENTS    1
+ *                                                      CODE         2
+ *     x[i] = v;                                        CODE         2
+ *
+ * t and i depend on nothing but indices: each phase computes them again. Both are ROW. So x
+ * and s are accessed at neighbours in phase 0, whose threads run as a loop that g++
+ * vectorizes. 255 - t is no such shape: the threads of phase 1 run one after another. They
+ * give their arguments, and in phase 2 take the results. v reads memory, and is used in
+ * phases 0 and 2: it is kept in an array. What is written:
+ *
+ *     if (begin_block()) {
+ *         static __thread float kept_v[1024];
+ *         __shared__ float s[256];
+ *         for each row of 16 threads, for each of its threads {
+ *             t and i; float v = x[i]; s[t] = v; kept_v[thread] = v;
+ *         }
+ *         for each thread { t; give(slot, ~0u, s[255 - t], 1); }
+ *         exchange(slot);
+ *         for each thread { i; float v = kept_v[thread]; v += take(slot); x[i] = v; }
+ *         return;
+ *     }
+ *     ... the kernel as it was: for fibers */
 #ifndef BLOCKS_H
 #define BLOCKS_H
 
@@ -158,6 +210,7 @@ struct kernel {
 
     /* While it is read: */
     int at;                     /* the next token */
+    const char *why;            /* it was refused, or NULL: `at` is not understood */
     unsigned effects;           /* so far, of this item */
     int changes;                /* number of assignments */
     int loops;                  /* statements for, while, do around it */

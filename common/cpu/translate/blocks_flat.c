@@ -301,12 +301,7 @@ int flatten(struct source *s, const struct kernel *k, int i)
     enum { MAX_ADDED = 4000000 };
     if (added > MAX_ADDED) return -1;
     static struct token tokens[MAX_FLAT];
-    struct flat all = {
-        .s = s,
-        .own_line = s->tokens[i].line,
-        .start = s->count,
-        .tokens = tokens,
-        .at = i};
+    struct flat all = {.s = s, .own_line = s->tokens[i].line, .tokens = tokens, .at = i};
     struct flat *f = &all;
     struct scope *c = check_alloc(calloc(1, sizeof *c));
     int first = k->head >= 0 ? previous(s, k->head) : i, before = s->count, found = -1;

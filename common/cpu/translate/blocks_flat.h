@@ -54,7 +54,6 @@ struct scope {
 struct flat {
     struct source *s;
     int at;      /* the kernel's `__global__` */
-    int start;   /* the source's tokens before the copy */
     int number;  /* of calls so far */
     int changed; /* it differs from the kernel */
     int failed, depth;

@@ -12,7 +12,7 @@
 
 /* --- the variables of a phase ------------------------------------------------------- */
 
-int in_phase(unsigned long long phases, int phase)
+static int in_phase(unsigned long long phases, int phase)
 {
     return (int)(phases >> phase & 1);
 }

@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+/* Remembers why the kernel is no loop. */
+static int refuse(struct kernel *k, const char *why)
+{
+    k->why = why;
+    return 0;
+}
+
 /* --- declarations ------------------------------------------------------------------- */
 
 /* 1 if the values in [first, end) of item n are always the same: they come from parameters,
@@ -89,15 +96,18 @@ static int find_constants(struct kernel *k)
     int branches = 0; /* around the item, by thread */
     for (int n = 0; n < k->item_count; n++) {
         struct item *item = &k->items[n];
-        if (item->kind == LOOP && !is_constant(k, n, 1)) return 0;
-        if (item->kind == IF && !find_branches(k, n)) return 0;
+        if (item->kind == LOOP && !is_constant(k, n, 1))
+            return refuse(k, "a loop with a barrier may differ from thread to thread");
+        if (item->kind == IF && !find_branches(k, n))
+            return refuse(k, "an `if` with a barrier may differ from thread to thread");
         if (item->by_thread) branches += (item->kind == IF) - (item->kind == IF_END);
         if (item->kind == DECLARATION) {
             item->again = can_repeat(k, n);
             if (item->again && is_constant(k, n, 1)) item->kind = FOR_BLOCK;
             /* These come before their phase: before a return, too, and in all threads. */
             int late = item->effects & DIVIDES && (before & RETURNS || branches);
-            if (item->kind == FOR_BLOCK && late) return 0;
+            if (item->kind == FOR_BLOCK && late)
+                return refuse(k, "only some threads come to a division");
             item->by_row = item->again && item->kind == DECLARATION && !late;
         }
         int constant =
@@ -201,14 +211,16 @@ int find_kernel(struct kernel *k, struct source *s, int i)
 
 int read_kernel(struct kernel *k, struct source *s, int i)
 {
-    if (!find_kernel(k, s, i)) return 0;
-    if (k->end - k->body >= MAX_KERNEL || has_splice(k) || !read_parameters(k, NULL))
-        return 0;
+    if (!find_kernel(k, s, i)) return refuse(k, "its declaration is not understood");
+    if (k->end - k->body >= MAX_KERNEL) return refuse(k, "it is too long");
+    if (has_splice(k)) return refuse(k, "a backslash continues one of its lines");
+    if (!read_parameters(k, NULL)) return 0;
     k->at = next(s, k->body);
     if (!read_items(k, k->end, 0) || !find_constants(k)) return 0;
     find_shapes(k);
     find_strides(k);
-    return arrange(k, 1) || arrange(k, 0);
+    return arrange(k, 1) || arrange(k, 0) ||
+           refuse(k, "a variable cannot be kept from one barrier to the next");
 }
 
 /* The type that a function returns: words that are no attributes */

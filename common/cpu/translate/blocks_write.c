@@ -136,20 +136,43 @@ static void write_kernel(struct kernel *k, int body)
     brace->after = keep(k->s, b.text);
 }
 
+/* void name(type); */
+static int is_declared_only(const struct source *s, const struct kernel *k)
+{
+    return k->open > 0 && is(s, next(s, mate(s, k->open)), ";");
+}
+
+/* The kernel whose `__global__` is token i: as it is, or else a copy (flatten). */
+static void rewrite_kernel(struct source *s, struct kernel *k, int i)
+{
+    const int count = s->count;
+    int understood = read_kernel(k, s, i), body = k->body;
+    if (!understood) {
+        const int at = k->at;
+        const char *why = k->why;
+        int copy = find_kernel(k, s, i) ? flatten(s, k, i) : -1;
+        body = k->body;
+        if (copy >= 0)
+            understood = read_kernel(k, s, copy);
+        else
+            k->at = at, k->why = why;
+    }
+    if (understood) {
+        write_kernel(k, body);
+        show_loops(s, k, i);
+    } else if (!is_declared_only(s, k)) {
+        show_fibers(s, k, i);
+    }
+    s->count = count;
+}
+
 void rewrite_blocks(struct source *s)
 {
     static struct kernel k;
     index_names(s);
     for (int i = 0; i < s->count && !given_up; i++) {
         if (is(s, i, "(") && mate(s, i) > i) i = mate(s, i); /* a macro's argument? */
-        if (!is(s, i, "__global__") || s->tokens[i].in_directive) continue;
-        if (read_kernel(&k, s, i)) {
-            write_kernel(&k, k.body);
-            continue;
-        }
-        if (!find_kernel(&k, s, i)) continue;
-        int body = k.body, count = s->count, copy = flatten(s, &k, i);
-        if (copy >= 0 && read_kernel(&k, s, copy)) write_kernel(&k, body);
-        s->count = count;
+        if (is(s, i, "__global__") && !s->tokens[i].in_directive)
+            rewrite_kernel(s, &k, i);
     }
 }

@@ -23,7 +23,6 @@ void append_pattern(
 
 /* --- blocks_phases.c ---------------------------------------------------------------- */
 
-int in_phase(unsigned long long phases, int phase);
 /* Appends `rows`, the head of a loop, and what the phase needs once for each row. */
 void append_row(struct buffer *b, struct kernel *k, int phase, const char *rows);
 void append_thread(struct buffer *b, struct kernel *k, int phase);
@@ -37,6 +36,12 @@ void append_end(struct buffer *b, struct kernel *k, int phase);
 void append_branch(struct buffer *b, struct kernel *k, int n);
 /* Appends the phase whose first item is `first`; returns its last item. */
 int append_phase(struct buffer *b, struct kernel *k, int first);
+
+/* --- blocks_report.c ---------------------------------------------------------------- */
+
+/* Show how the kernel runs whose `__global__` is token i, if the user asks. */
+void show_loops(const struct source *s, struct kernel *k, int i);
+void show_fibers(const struct source *s, struct kernel *k, int i);
 
 /* --- blocks_strides.c --------------------------------------------------------------- */
 

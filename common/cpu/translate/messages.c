@@ -102,6 +102,14 @@ void warn_at(const struct source *s, int i, const char *text)
     show_line(s, &s->tokens[i]);
 }
 
+void note_at(const struct source *s, int i, const char *text)
+{
+    print_clean(s->path, strlen(s->path));
+    fprintf(stderr, ":%d: ", s->tokens[i].line);
+    print_clean(text, strlen(text));
+    fputc('\n', stderr);
+}
+
 void error_at(const struct source *s, int i, const char *pattern, ...)
 {
     va_list args;

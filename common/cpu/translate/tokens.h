@@ -137,6 +137,8 @@ void refuse_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
 /* The source is translated all the same. */
 void warn_at(const struct source *s, int i, const char *text);
+/* One line, for what the user asked to see */
+void note_at(const struct source *s, int i, const char *text);
 /* As error_at, and gives up: nothing more is translated. */
 void fail_at(const struct source *s, int i, const char *pattern, ...)
     __attribute__((format(printf, 3, 4)));
