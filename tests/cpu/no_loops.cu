@@ -106,7 +106,24 @@ __global__ void ij(int *x) { while (sum(x[0])) x[1]++; }
 __global__ void ik(int *x) { x[0] = spins(x); }
 __global__ void il(int *x) { x[0] = sum(type{1}.a); }
 __global__ void im(int total) { other(&total); }
+__device__ int given(int v = 3) { __syncthreads(); return v; }
+template <class T> __device__ T same(T v) { return v; }
+__device__ struct type pair(int v) { return {v}; }
+__global__ void in(int *x) { x[0] = given(x[1]); }
+__global__ void io(int *x) { x[0] = same<decltype(x[0])>(x[1]); }
+__global__ void ip(int *x) { pair(x[0]); }
+// Methods of groups that are not known
+namespace cg = cooperative_groups;
+__global__ void la(int *x) { auto b = cg::this_thread_block(); x[0] = b.other().x; }
+__global__ void lb(int *x) { auto b = cg::this_thread_block(); x[0] = b.other(); }
 // Macros that the compiler may see otherwise
+#define PAIR(a, b) a + b
+#define ITSELF ITSELF + 1
+#define NAME(a) a##_kernel
+__global__ void ka(int *x) { x[0] = PAIR(x[1]); }
+__global__ void kb(int *x) { x[0] = PAIR(x[1], 2, 3); }
+__global__ void kc(int *x) { x[0] = ITSELF; }
+__global__ void NAME(kd)(int *x) { x[0] = 1; }
 #if 1
 #define ADDED(a, b) a + b
 #endif

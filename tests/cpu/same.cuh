@@ -9,6 +9,13 @@
 #include <string.h>
 
 enum { N = 4096 };
+#define SQUARE(a) ((a) * (a))
+
+// A function that waits, in a header
+static __device__ float from_left(float v)
+{
+    return __shfl_up_sync(0xffffffffu, v, 1);
+}
 
 // The result with a stack per thread, in a seeded order, and that in the natural order
 template <class Kernel>

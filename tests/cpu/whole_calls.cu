@@ -77,6 +77,11 @@ __device__ float warp_sum(float v)
         v += __shfl_xor_sync(0xffffffffu, v, o);
     return v;
 }
+template <class T> __device__ T doubled(const T v)
+{
+    __syncwarp();
+    return v * 2;
+}
 template <class T> __device__ T block_sum(T v, T *part, cg::thread_block block)
 {
     const int warp = threadIdx.x / WIDTH, warps = (blockDim.x + 31) / 32;
@@ -91,7 +96,7 @@ template <class T> __device__ T block_sum(T v, T *part, cg::thread_block block)
             sum += part[i + k];
     }
     block.sync();
-    return sum;
+    return sum + doubled(sum);
 }
 __device__ int previous_of(int v)
 {
@@ -133,16 +138,21 @@ __global__ void waiting(float *y, const float *x, int n)
     float sum = block_sum(v, part, block) + block_sum<float>(v * v, part, block);
     int before = previous_of(previous_of(t) * 2 + 1);
     rotate<3>(s, v, 5);
-    if (warp_sum(v) > 0) v += 100;
+    float const tenth = v / 10;
+    if (warp_sum(v) + warp_sum(tenth) > 0) v += 100;
     y[i] = v + sum * 2 + before + (summed(t) & 255);
 }
 
 // Arguments that change while the function runs
+template <class T> __device__ T at_most(T v, T most)
+{
+    return v < most ? v : most;
+}
 __device__ float changing(float v, float &w)
 {
     w += 1;
     __syncthreads();
-    return v * 2 + w;
+    return v * 2 + w + mixed(3, v) + at_most<float>(v, 1);
 }
 __device__ int after(int v, int *p)
 {
@@ -173,6 +183,8 @@ __global__ void arguments(float *y, const float *x, int n)
     if (__all_sync(0xffffffffu, v > 1.9f)) return;
     unsigned other = all[t ^ 1];
     __syncthreads();
+    other += summed(t) & 7;  // with the same array
+    v += from_left(v) - from_left(sum);
     y[i] = sum + v + before * 10 + s + ranks + other + floats(v);
 }
 
@@ -263,7 +275,7 @@ __global__ void branches(float *y, const float *x, int n)
 }
 
 // --- variables that live from one barrier to the next, counters, scopes, macros
-template <class T> __global__ void lives(float *y, const float *x, T n)
+template <class T> __global__ void lives(float y[], const float x[WIDTH], T n)
 {
     __shared__ float s[ROWS][33];
     volatile __shared__ int turns;
@@ -271,6 +283,8 @@ template <class T> __global__ void lives(float *y, const float *x, T n)
     T sum = n / 4, both[2][2] = {{1, 2}, {(T)t, 4}};
     float4 four = make_float4(x[i], 1, 2, 3);
     number count = TWICE(t + 1), *p = (number *)&y[i];
+    const float4 *fours = (const float4 *)x + t;
+    const int even = t & 6;
     if (t == 0) turns = 0;
     s[t % ROWS][t / ROWS] = x[AT(1, t % 100)];
     __syncthreads();
@@ -278,11 +292,14 @@ template <class T> __global__ void lives(float *y, const float *x, T n)
         both[1][a & 1] += s[a][b % 2] * 10;
         both[0][0] += __shfl_xor_sync(0xffffffffu, both[1][1], 5);
         SYNC;
-        four.y += s[b][0] + a;
+        four.y += s[b][0] + a + SQUARE(fours->y) * x[even];
         atomicExch((int *)&turns, a);
     }
     {
         int extra = turns;
+        do
+            extra += 3;
+        while (extra < t);
         __syncthreads();
         sum += extra + both[1][1];
     }

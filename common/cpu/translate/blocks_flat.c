@@ -105,25 +105,8 @@ static void move_to_top(struct flat *f, int first)
     free(moved);
 }
 
-/* The variable of a caller that has the name and type of a dynamic shared one is the
- * same. */
-static int is_of_caller(struct flat *f, const struct typed *own, struct scope *c)
-{
-    const struct source *s = f->s;
-    const int name = own->name;
-    for (struct scope *o = c->caller; o; o = o->caller) {
-        const struct typed *v = find_typed(f, o, name);
-        if (!v || !v->shared || v->stars != own->stars ||
-            !same_type(s, v->type, v->type_end, own->type, own->type_end))
-            continue;
-        bind(f, c, (struct binding){name, v->name, v->name + 1, o, 0, 0});
-        return 1;
-    }
-    return 0;
-}
-
 /* The __shared__ variables of a function belong to the block: they are declared once, at
- * the top of the kernel. */
+ * the top of the kernel. Dynamic ones of several functions have the same address. */
 static void flat_shared(struct flat *f, int i, int end, struct scope *c)
 {
     const struct source *s = f->s;
@@ -132,7 +115,7 @@ static void flat_shared(struct flat *f, int i, int end, struct scope *c)
     for (int n = i; n < end; n = next(s, n))
         dynamic |= is(s, n, "extern");
     if (typed == c->typed_count || !c->typed[typed].shared) give_up(f);
-    if (f->failed || (dynamic && is_of_caller(f, &c->typed[typed], c))) return;
+    if (f->failed) return;
     while (id < f->shared_count && f->shared[id] != i)
         id++;
     for (int n = typed; n < c->typed_count; n++)
