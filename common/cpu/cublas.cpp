@@ -1,4 +1,4 @@
-/* cublas.cpp - cuBLAS: the products of matrices in float and 16-bit types. Each call
+/* cublas.cpp - cuBLAS: the GEMMs in float and 16-bit types. Each call
  * becomes a gemm_call (gemm_call.cpp). */
 #include "blas.h"
 #include "wbcpu/float16.h"

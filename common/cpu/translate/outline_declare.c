@@ -126,7 +126,7 @@ void define_function(
 
 /* --- variables ---------------------------------------------------------------------- */
 
-/* `*name[n] = value`, as far as it is read */
+/* `*name[n] = value`: what has been read of it */
 struct declarator {
     int name;     /* or -1 */
     int array;    /* it has [n] */
