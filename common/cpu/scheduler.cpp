@@ -4,8 +4,11 @@
  * the only state is the index of the running thread. The first thread that has to wait
  * ends this mode: its registers stay on its stack, the other threads get a bit each in
  * the masks of their warps, and the scheduler continues with the next thread on another
- * stack. The last thread to arrive at a barrier or a collective continues without a
- * switch, so a block of n threads makes n - 1 switches per barrier.
+ * stack. When the last thread has arrived at a barrier or a collective, the first thread
+ * continues. After its first collective behind a barrier, a warp waits until the others
+ * have completed theirs, too. So many programs that lack a barrier give the right result,
+ * as on a GPU, where warps take turns all the time: a forgotten barrier before a block's
+ * sums in shared memory are overwritten is the usual case.
  */
 #include "scheduler.h"
 
@@ -62,6 +65,7 @@ void leave_sequential(worker *w)
     w->warps_ready = 0;
     w->alive = (int)(threads - running);
     w->waiting = 0;
+    w->behind_barrier = 0;
     w->predicates = 0;
     for (int i = 0; i < w->warps; i++) {
         warp *q = &w->warp_table[i];
@@ -240,6 +244,7 @@ static void release_barrier(worker *w)
         q->ready = q->alive;
         if (q->alive) w->warps_ready |= bit(i);
     }
+    w->behind_barrier = w->warps_ready;
 }
 
 extern "C" resume wbcpu_at_barrier(void *stack);
@@ -250,10 +255,21 @@ RARE static resume first_barrier(worker *w, void *stack)
     leave_sequential(w);
     return wbcpu_at_barrier(stack);
 }
+/* The current thread, saved at `stack`, is ready, and so is every lane in `lanes` of warp q:
+ * continues with the first of these. */
+static inline resume continue_with_first(worker *w, void *stack, warp *q, uint32_t lanes)
+{
+    if (__builtin_expect(!w->shuffled, 1)) {
+        w->warp->stack[w->lane] = stack;
+        stack = stack_of(w, q, __builtin_ctz(lanes));
+    }
+    return {stack, w->warp->value[w->lane]};
+}
 __attribute__((noinline)) static resume last_at_barrier(worker *w, void *stack)
 {
     release_barrier(w);
-    return {stack, 0};
+    warp *first = &w->warp_table[__builtin_ctz(w->warps_ready)];
+    return continue_with_first(w, stack, first, first->ready);
 }
 extern "C" resume wbcpu_at_barrier(void *stack)
 {
@@ -292,7 +308,7 @@ RARE static resume ask_active(worker *w, void *stack)
     w->warp->asking |= bit(w->lane);
     return wait_here(w, stack);
 }
-/* All lanes of the mask have arrived; the last one continues. */
+/* All lanes of the mask have arrived. Warps that are behind a barrier take turns. */
 __attribute__((noinline)) static resume
 last_at_collective(worker *w, uint32_t lanes, void *stack)
 {
@@ -302,7 +318,14 @@ last_at_collective(worker *w, uint32_t lanes, void *stack)
     complete(q, lanes, q->op[lane], q->arg[lane]);
     q->arrived &= ~lanes;
     q->ready |= lanes;
-    return {stack, q->value[lane]};
+    lanes |= bit(lane); /* a wrong mask lacks the lane itself */
+    if (w->behind_barrier & bit(w->warp_number)) {
+        w->behind_barrier &= ~bit(w->warp_number);
+        uint32_t others = w->behind_barrier & w->warps_ready;
+        q = &w->warp_table[__builtin_ctz(others ? others : w->warps_ready)];
+        lanes = q->ready;
+    }
+    return continue_with_first(w, stack, q, lanes);
 }
 extern "C" resume
 wbcpu_at_collective(int op, unsigned mask, uint64_t value, uint64_t arg, void *stack)

@@ -11,10 +11,19 @@
 #include "cuda/mma.cuh"
 #include "wbcpu.h"
 
+constexpr int THREADS = 256;
+
 // Record the order in which threads and blocks run.
 __global__ void arrive(int *next, int *order)
 {
     order[atomicAdd(next, 1)] = threadIdx.x;
+}
+__global__ void arrive_late(int *next, int *order)
+{
+    __syncthreads();
+    int first = __shfl_sync(0xffffffff, (int)threadIdx.x, 0);
+    int &place = order[atomicAdd(next, 1)];  // a kernel with a reference runs as fibers
+    place = first + threadIdx.x % 32;
 }
 __global__ void arrive_block(int *next, int *order)
 {
@@ -27,12 +36,25 @@ __global__ void forgotten_barrier(int *bad, int run)
     s[threadIdx.x] = run;
     if (threadIdx.x && s[threadIdx.x - 1] != run) *bad = 1;  // never in natural order
 }
+// A race: a warp may overwrite its sum before the others have read it.
+__global__ void sums_overwritten(int *bad)
+{
+    __shared__ int sums[THREADS / 32];
+    int &wrong = *bad;  // a kernel with a reference runs as fibers
+    for (int round = 0; round < 3; round++) {
+        sums[threadIdx.x / 32] = __reduce_add_sync(0xffffffff, (int)threadIdx.x + round);
+        __syncthreads();
+        int lane = threadIdx.x % 32;
+        int sum = lane < THREADS / 32 ? sums[lane] : 0;
+        sum = __reduce_add_sync(0xffffffff, sum);
+        if (sum != THREADS * (THREADS - 1) / 2 + THREADS * round) wrong = 1;
+    }
+}
 __global__ void where(char *text)
 {
     if (blockIdx.x == 2 && threadIdx.x == 7) wbcpu_where(text, 200);
 }
 
-constexpr int THREADS = 256;
 static int *next_free, *order;
 
 static void run(uint64_t seed, void (*kernel)(int *, int *), int blocks, int *copy)
@@ -64,9 +86,11 @@ static bool is_permutation(const int *a)
 static void orders(void)
 {
     int a[THREADS], b[THREADS], c[THREADS];
-    for (auto kernel : {arrive, arrive_block}) {
-        int blocks = kernel == arrive ? 1 : THREADS;
-        const char *what = kernel == arrive ? "threads" : "blocks";
+    for (auto kernel : {arrive, arrive_late, arrive_block}) {
+        int blocks = kernel == arrive_block ? THREADS : 1;
+        const char *what = kernel == arrive        ? "threads"
+                           : kernel == arrive_late ? "threads after a barrier and a shuffle"
+                                                   : "blocks";
         run(0, kernel, blocks, a);
         tap(is_natural(a), "%s in natural order", what);
         run(1, kernel, blocks, a);
@@ -89,6 +113,10 @@ static void orders(void)
     }
     wbcpu_set_shuffle(0);
     tap(found == 7, "in every seeded order it gives a wrong result");
+    *next_free = 0;
+    sums_overwritten<<<1, THREADS>>>(next_free);
+    cudaDeviceSynchronize();
+    tap(!*next_free, "warps read all sums before the first overwrites its own");
 }
 
 /* --- the guard ---------------------------------------------------------------------- */
