@@ -45,6 +45,10 @@ int scope_mark(const struct outline *o, int i);  /* :: at i and i + 1 */
 
 void name_architecture(struct source *s, const struct outline *o);
 
+/* --- shifts.c ----------------------------------------------------------------------- */
+
+void rewrite_shifts(struct source *s, const struct outline *o);
+
 /* --- known.c ------------------------------------------------------------------------ */
 
 enum {
