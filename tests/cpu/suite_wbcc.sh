@@ -331,7 +331,8 @@ int main()
 END
 check_says "statements that need lanes in lockstep" "lockstep.cu:10: warning: these statements need" \
     "$wbcc" lockstep.cu -o lockstep
-check_says "WB_LOCKSTEP=1" 2016 env WB_LOCKSTEP=1 ./lockstep
+check_says "lanes in lockstep" 2016 ./lockstep
+check "WB_LOCKSTEP=0" eval '[ "$(WB_LOCKSTEP=0 ./lockstep)" != 2016 ]'
 cat >scan.cu <<'END'
 #include <cstdio>
 __device__ int scan(volatile int *v, int x, int steps)
@@ -366,7 +367,7 @@ int main()
 END
 check_says "a scan that needs lanes in lockstep" "scan.cu:8: warning: these statements need" \
     "$wbcc" scan.cu -o scan
-check_says "lanes in lockstep read before they write" "all sums are right" env WB_LOCKSTEP=1 ./scan
+check_says "lanes in lockstep read before they write" "all sums are right" ./scan
 
 # --- shared memory aligned to more than a page ------------------------------------------
 cat >aligned.cu <<'END'
