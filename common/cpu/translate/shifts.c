@@ -79,8 +79,8 @@ static void rewrite_body(struct source *s, const struct outline *o, int body, in
             !is_something_else(o, i, right, streams) &&
             !(by && named(o, i - 1) && bit_fields))
             s->tokens[o->token[last + by]].shift =
-                by ? (left ? " WBCPU_LEFT_BY" : " WBCPU_RIGHT_BY")
-                   : (left ? " WBCPU_LEFT" : " WBCPU_RIGHT");
+                by ? (left ? " WBCPU_LEFT_BY " : " WBCPU_RIGHT_BY ")
+                   : (left ? " WBCPU_LEFT " : " WBCPU_RIGHT ");
         i = last;
     }
 }
