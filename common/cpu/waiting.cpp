@@ -266,10 +266,14 @@ extern "C" void wbcpu_yield()
     wbcpu_switch(&here->stack[lane], there, q->value[next]);
 }
 
-/* Between statements that need lanes in lockstep (translate/lockstep.c) */
+/* Between statements that need lanes in lockstep (translate/lockstep.c). wbcc runs programs
+ * that were written for GPUs, which run such statements in lockstep; a lab must not need it. */
+#ifndef WBCPU_LOCKSTEP
+#define WBCPU_LOCKSTEP 0
+#endif
 extern "C" void wbcpu_lockstep()
 {
-    static const bool wanted = number_from("WB_LOCKSTEP", 0) != 0;
+    static const bool wanted = number_from("WB_LOCKSTEP", WBCPU_LOCKSTEP) != 0;
     if (wanted && self()) wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);
 }
 

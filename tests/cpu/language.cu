@@ -310,6 +310,48 @@ __global__ void functions(float *o)
     o[i++] = reinterpret_cast<float4 *>(&v)->w + dim3(7).y;
 }
 
+/* --- shifts by the width and more --------------------------------------------------- */
+
+struct wide {
+    int v;
+    __device__ wide operator<<(int n) const
+    {
+        return {100 * v + n};
+    }
+};
+struct sum {
+    int v;
+};
+template <class T> __device__ sum &operator<<(sum &s, const T &v)
+{
+    s.v += (int)v;
+    return s;
+}
+template <class T> struct box {
+    T v;
+};
+template <int N> __global__ void shifts(float *o, int n, long long m)
+{
+    __shared__ int s[1 << N];
+    int i = 0, minus = -8;
+    unsigned char c = 200;
+    unsigned u = 1;
+    unsigned long long w = 5;
+    box<box<int>> b = {{n >> 4}};
+    s[threadIdx.x] = n;
+    o[i++] = (1 << n) + (u >> n) + (float)(w << 2 * n) + (1 << -n); /* all are 0 */
+    o[i++] = (minus >> n) + (minus >> n + 8);
+    o[i++] = (float)(w << n >> m << 1);
+    o[i++] = (1 << n - 30 << 1) + (u << (n > 3 ? 2 : 1) | 1);
+    o[i++] = c << 1 << (n & 3) << N;
+    c <<= n - 29, u <<= n, w >>= m + 32, minus >>= s[0] - 31;
+    o[i++] = c + 1000 * u + (float)w + minus;
+    o[i++] = (wide{2} << n).v + b.v.v;
+    sum t = {1};
+    t << n << m;
+    o[i++] = t.v + (n < 3 && m < n >> 1);
+}
+
 int main()
 {
     cudaMalloc(&x, sizeof h);
@@ -322,6 +364,11 @@ int main()
     get();
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         tap(h[i] == want[i], "device function %zu: %g, expected %g", i, h[i], want[i]);
+    shifts<4><<<1, 1>>>(x, 32, 32);
+    const float shifted[] = {0, -2, 10, 13, 6400, 60, 234, 65};
+    get();
+    for (size_t i = 0; i < sizeof shifted / sizeof *shifted; i++)
+        tap(h[i] == shifted[i], "shift %zu: %g, expected %g", i, h[i], shifted[i]);
     tap(cudaGetLastError() == cudaSuccess, "no pending error");
     cudaFree(x);
     return tap_done();

@@ -117,6 +117,7 @@ void append_tokens(struct buffer *b, struct kernel *k, int first, int end)
             if (k->own[i - k->body]) append_text(b, "::wbcpu::alone::");
             append(b, t->start, (size_t)t->length);
         }
+        if (t->shift && (!t->text || t->in_reduction)) append_text(b, t->shift);
         if (t->after) append_text(b, t->after);
     }
 }

@@ -6,8 +6,9 @@
  *     if (t >= 16) { v[t] += v[t - 16]; }
  *
  * Here each lane would run all of them before the next lane begins. The translator warns.
- * With WB_LOCKSTEP=1 the lanes wait for one another before the first statement, between the
- * reads and the write of each one, and after it. A lane that skips an `if` waits as often:
+ * With WB_LOCKSTEP=1, wbcc's default, the lanes wait for one another before the first
+ * statement, between the reads and the write of each one, and after it. A lane that skips
+ * an `if` waits as often:
  *
  *     ::wbcpu_lockstep(); v[t] += ::wbcpu_in_lockstep( v[t + 32]); ::wbcpu_lockstep();
  *     if (t >= 16) { v[t] += ::wbcpu_in_lockstep( v[t - 16]); }
@@ -120,6 +121,7 @@ void rewrite_lockstep(struct source *s)
         warn_at(
             s, first,
             "these statements need lanes in lockstep, which no GPU since Volta promises: "
-            "write __syncwarp() between them, or run with WB_LOCKSTEP=1");
+            "write __syncwarp() between them; WB_LOCKSTEP=1 runs them in lockstep, "
+            "WB_LOCKSTEP=0 does not");
     }
 }

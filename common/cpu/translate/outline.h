@@ -69,6 +69,10 @@ int is_attribute(const struct outline *o, int i);
 
 void name_architecture(struct source *s, const struct outline *o);
 
+/* --- shifts.c ----------------------------------------------------------------------- */
+
+void rewrite_shifts(struct source *s, const struct outline *o);
+
 /* --- known.c ------------------------------------------------------------------------ */
 
 enum {

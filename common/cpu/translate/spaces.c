@@ -137,6 +137,7 @@ void check_spaces(struct source *s)
     struct token_index names = {0};
     make_outline(&o, s);
     name_architecture(s, &o);
+    rewrite_shifts(s, &o);
     static int lost;
     lost |= o.lost;
     names_of(&names, &o);

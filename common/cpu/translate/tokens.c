@@ -82,6 +82,7 @@ void print_source(const struct source *s, void *file)
             fputs(t->text, file);
         else
             fwrite(t->start, 1, (size_t)t->length, file);
+        if (t->shift && !t->text) fputs(t->shift, file);
         if (t->after) fputs(t->after, file);
     }
 }

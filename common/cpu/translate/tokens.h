@@ -46,6 +46,7 @@ struct token {
     int in_reduction; /* reductions.c has replaced it; blocks_write.c takes it as it was */
     const char *before; /* written before the token, or NULL */
     const char *text;   /* written in its place, or NULL */
+    const char *shift;  /* written after a shift operator, or NULL (shifts.c): no change */
     const char *after;  /* written after it, or NULL */
 };
 

@@ -98,7 +98,7 @@ void wbcpu_yield(void); /* runs another thread of the block */
 void wbcpu_grid_sync(void);
 void wbcpu_block_grid_sync(void); /* of a block whose threads run as loops */
 bool wbcpu_grid_is_valid(void); /* a cooperative launch */
-/* With WB_LOCKSTEP=1, waits for the other active lanes of the warp. */
+/* With WB_LOCKSTEP=1, and in programs from wbcc, waits for the other active lanes of the warp. */
 void wbcpu_lockstep(void);
 void wbcpu_trap(void); /* ends the launch */
 /* From now on kernels whose threads work alone are chosen, because those that share a row or

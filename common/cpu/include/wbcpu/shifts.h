@@ -1,0 +1,164 @@
+/* shifts.h - shifts in device code, as GPUs do them: an amount of the type's width or more,
+ * also a negative one, shifts out all bits; >> of a signed type then leaves the sign. C++
+ * does not define such a shift, and x86-64 uses the low bits of the amount.
+ *
+ * The translator writes `x << n` as `x << WBCPU_LEFT n`, `x <<= n` as `x <<= WBCPU_LEFT_BY n`
+ * (translate/shifts.c). Operands of a class have operators of their own, which are called.
+ *
+ * With -DWBCPU_PLAIN_SHIFTS the shifts are those of the host: sanitizers report them. */
+#ifndef WBCPU_SHIFTS_H
+#define WBCPU_SHIFTS_H
+
+#include <type_traits>
+#include <utility>
+
+#ifdef WBCPU_PLAIN_SHIFTS
+#define WBCPU_LEFT
+#define WBCPU_RIGHT
+#define WBCPU_LEFT_BY
+#define WBCPU_RIGHT_BY
+#else
+#define WBCPU_LEFT ::wbcpu::left <<
+#define WBCPU_RIGHT ::wbcpu::right >>
+#define WBCPU_LEFT_BY ::wbcpu::left <<=
+#define WBCPU_RIGHT_BY ::wbcpu::right >>=
+#endif
+
+/* A debugger does not step into these. */
+#define WBCPU_SHIFT constexpr inline __attribute__((always_inline, artificial))
+
+namespace wbcpu
+{
+
+/* They are passed as lvalues, which an operator template of the program takes less readily. */
+inline struct left_mark {
+} left;
+inline struct right_mark {
+} right;
+
+template <class T, class = void> struct promotes : std::false_type {
+};
+template <class T>
+struct promotes<
+    T, std::enable_if_t<(std::is_enum_v<T> || std::is_integral_v<T>)&&std::is_integral_v<
+           decltype(+std::declval<T>())>>> : std::true_type {
+    using type = decltype(+std::declval<T>());
+};
+template <class T> using promoted = typename promotes<std::remove_cv_t<T>>::type;
+template <class T>
+using if_number = std::enable_if_t<promotes<std::remove_cv_t<T>>::value, int>;
+template <class T>
+using if_other =
+    std::enable_if_t<!promotes<std::remove_cv_t<std::remove_reference_t<T>>>::value, int>;
+
+template <class T> WBCPU_SHIFT T shift_left(T a, unsigned n)
+{
+    return n < 8 * sizeof(T) ? (T)((std::make_unsigned_t<T>)a << n) : T(0);
+}
+template <class T> WBCPU_SHIFT T shift_right(T a, unsigned n)
+{
+    constexpr unsigned width = 8 * sizeof(T);
+    if constexpr (std::is_signed_v<T>) return a >> (n < width ? n : width - 1);
+    return n < width ? a >> n : T(0);
+}
+
+/* The left operand until the amount is known, and the amount of an assignment until the
+ * variable is known */
+template <class Mark, class T> struct operand {
+    T value;
+};
+template <class Mark, class T> struct other_operand {
+    T &&value;
+};
+template <class Mark, class N> struct amount {
+    N value;
+};
+
+/* Numbers are passed by value: a reference could not be to a bit-field, and would need the
+ * definition of a static member. */
+template <class T, if_number<T> = 0>
+WBCPU_SHIFT operand<left_mark, promoted<T>> operator<<(T a, left_mark &)
+{
+    return {a};
+}
+template <class T, if_number<T> = 0>
+WBCPU_SHIFT operand<right_mark, promoted<T>> operator>>(T a, right_mark &)
+{
+    return {a};
+}
+template <class T, if_other<T> = 0>
+WBCPU_SHIFT other_operand<left_mark, T> operator<<(T &&a, left_mark &)
+{
+    return {static_cast<T &&>(a)};
+}
+template <class T, if_other<T> = 0>
+WBCPU_SHIFT other_operand<right_mark, T> operator>>(T &&a, right_mark &)
+{
+    return {static_cast<T &&>(a)};
+}
+
+template <class T, class N, if_number<N> = 0>
+WBCPU_SHIFT T operator<<(operand<left_mark, T> a, N n)
+{
+    return shift_left(a.value, (unsigned)n);
+}
+template <class T, class N, if_number<N> = 0>
+WBCPU_SHIFT T operator>>(operand<right_mark, T> a, N n)
+{
+    return shift_right(a.value, (unsigned)n);
+}
+template <class T, class N, if_other<N> = 0>
+WBCPU_SHIFT decltype(auto) operator<<(operand<left_mark, T> a, N &&n)
+{
+    return a.value << static_cast<N &&>(n);
+}
+template <class T, class N, if_other<N> = 0>
+WBCPU_SHIFT decltype(auto) operator>>(operand<right_mark, T> a, N &&n)
+{
+    return a.value >> static_cast<N &&>(n);
+}
+template <class T, class N>
+WBCPU_SHIFT decltype(auto) operator<<(other_operand<left_mark, T> a, N &&n)
+{
+    return static_cast<T &&>(a.value) << static_cast<N &&>(n);
+}
+template <class T, class N>
+WBCPU_SHIFT decltype(auto) operator>>(other_operand<right_mark, T> a, N &&n)
+{
+    return static_cast<T &&>(a.value) >> static_cast<N &&>(n);
+}
+
+template <class N> WBCPU_SHIFT amount<left_mark, N> operator<<=(left_mark &, N n)
+{
+    return {static_cast<N &&>(n)};
+}
+template <class N> WBCPU_SHIFT amount<right_mark, N> operator>>=(right_mark &, N n)
+{
+    return {static_cast<N &&>(n)};
+}
+template <class T, class N>
+WBCPU_SHIFT decltype(auto) operator<<=(T &&a, amount<left_mark, N> n)
+{
+    if constexpr (
+        promotes<std::remove_cv_t<std::remove_reference_t<T>>>::value &&
+        promotes<N>::value) {
+        a = shift_left(+a, (unsigned)n.value);
+        return static_cast<T &&>(a);
+    } else
+        return static_cast<T &&>(a) <<= n.value;
+}
+template <class T, class N>
+WBCPU_SHIFT decltype(auto) operator>>=(T &&a, amount<right_mark, N> n)
+{
+    if constexpr (
+        promotes<std::remove_cv_t<std::remove_reference_t<T>>>::value &&
+        promotes<N>::value) {
+        a = shift_right(+a, (unsigned)n.value);
+        return static_cast<T &&>(a);
+    } else
+        return static_cast<T &&>(a) >>= n.value;
+}
+
+}  // namespace wbcpu
+
+#endif
