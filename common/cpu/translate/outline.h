@@ -43,6 +43,7 @@ int scope_mark(const struct outline *o, int i);  /* :: at i and i + 1 */
 
 /* --- architecture.c ----------------------------------------------------------------- */
 
+/* Marks the bodies of which write_versions makes two. */
 void name_architecture(struct source *s, const struct outline *o);
 
 /* --- known.c ------------------------------------------------------------------------ */

@@ -44,6 +44,7 @@ struct token {
     int next, previous; /* the nearest token that is not a blank or comment */
     int in_directive;   /* on the line of a preprocessor directive */
     int in_reduction;   /* reductions.c has replaced it; blocks_write.c takes it as it was */
+    int has_versions;   /* the brace of a body: architecture.c writes a second one */
     const char *before; /* written before the token, or NULL */
     const char *text;   /* written in its place, or NULL */
     const char *after;  /* written after it, or NULL */
@@ -167,5 +168,6 @@ void rewrite_casts(struct source *s);        /* casts.c */
 void rewrite_assembly(struct source *s);     /* assembly.c */
 void rewrite_lockstep(struct source *s);     /* lockstep.c */
 void rewrite_spins(struct source *s);        /* spins.c */
+void write_versions(struct source *s);       /* architecture.c; after all others */
 
 #endif
