@@ -5,6 +5,7 @@
 #include "stream.h"
 
 #include <map>
+#include <memory>
 #include <set>
 #include <sys/mman.h>
 
@@ -73,7 +74,64 @@ static char *allocate(size_t bytes)
     return p;
 }
 
+/* --- memory of graphs ----------------------------------------------------------------- */
+
+/* Memory that a node allocates has its address from the node's creation until no graph can
+ * run the node, and the program has freed what the last launch allocated. */
+struct graph_memory {
+    bool in_use = false;  /* a launch has allocated it, nothing has freed it yet */
+    bool has_node = true; /* a graph can allocate it again */
+};
+static std::map<void *, graph_memory> &memory_of_graphs()
+{
+    /* Never destroyed: graphs of the program may be destroyed later. */
+    static auto *all = new std::map<void *, graph_memory>;
+    return *all;
+}
+
 static size_t bytes_allocated;
+static void release(void *p);
+
+static bool is_of_graph(void *p)
+{
+    std::lock_guard<std::recursive_mutex> hold(memory_lock);
+    return memory_of_graphs().count(p);
+}
+/* Frees memory of a graph: true, or false if it is another's or not in use. */
+static bool free_graph_memory(void *p)
+{
+    auto m = memory_of_graphs().find(p);
+    if (m == memory_of_graphs().end() || !m->second.in_use) return false;
+    m->second.in_use = false;
+    if (!m->second.has_node) release(p);
+    return true;
+}
+
+/* Owned by the work of the node that allocates */
+struct allocating_node {
+    void *memory;
+    explicit allocating_node(void *p) : memory(p)
+    {
+        std::lock_guard<std::recursive_mutex> hold(memory_lock);
+        memory_of_graphs()[p] = graph_memory();
+    }
+    allocating_node(const allocating_node &) = delete;
+    allocating_node &operator=(const allocating_node &) = delete;
+    ~allocating_node()
+    {
+        std::lock_guard<std::recursive_mutex> hold(memory_lock);
+        graph_memory &m = memory_of_graphs()[memory];
+        m.has_node = false;
+        if (!m.in_use) release(memory);
+    }
+    void run()
+    {
+        std::lock_guard<std::recursive_mutex> hold(memory_lock);
+        memory_of_graphs()[memory].in_use = true;
+    }
+};
+
+/* --- allocating and freeing ----------------------------------------------------------- */
 
 static cudaError_t device_malloc(void **p, size_t bytes, bool captured = false)
 {
@@ -111,16 +169,24 @@ static cudaError_t device_free(void *p)
     if (!p) return cudaSuccess;
     if (cudaError_t e = not_while_capturing()) return fail(e);
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
-    if (dry_free(p)) return cudaSuccess;
+    if (dry_free(p) || free_graph_memory(p)) return cudaSuccess;
+    if (!allocated.count(static_cast<char *>(p)) || is_of_graph(p))
+        return free_host_block(p, cudaMemoryTypeManaged);
+    release(p);
+    return cudaSuccess;
+}
+/* Returns an allocation to the free list. */
+static void release(void *p)
+{
+    memory_of_graphs().erase(p);
     auto block = allocated.find(static_cast<char *>(p));
-    if (block == allocated.end()) return free_host_block(p, cudaMemoryTypeManaged);
     size_t whole = block->second;
     allocated.erase(block);
     bytes_allocated -= whole;
     check::freed(p);
     if (checked_by_asan) {
         free(p);
-        return cudaSuccess;
+        return;
     }
     if (whole >= release_bytes) {
         size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -129,7 +195,6 @@ static cudaError_t device_free(void *p)
     }
     /* In check mode the addresses are not used again, so that a late use is seen. */
     if (!check::enabled) add_free(static_cast<char *>(p), whole);
-    return cudaSuccess;
 }
 extern "C" cudaError_t cudaFree(void *p)
 {
@@ -137,10 +202,14 @@ extern "C" cudaError_t cudaFree(void *p)
     return device_free(p);
 }
 
-/* During a capture, the memory is allocated now, and all launches of the graph use it. */
 extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream)
 {
     cudaError_t e = device_malloc(p, bytes, capture_of(stream));
+    if (capture_of(stream) && !e && *p && !is_dry()) {
+        auto node = std::make_shared<allocating_node>(*p);
+        wbcpu_record(stream, [=] { node->run(); });
+        return cudaSuccess;
+    }
     if (check::enabled && !e && *p) {
         void *q = *p;
         wbcpu_record(stream, [=] { check::stream_memory(q, bytes); });
@@ -149,10 +218,17 @@ extern "C" cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stre
 }
 extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
-    if (capture_of(stream)) return cudaSuccess;
+    if (capture_of(stream)) {
+        if (!is_dry() && !is_of_graph(p)) return fail(cudaErrorInvalidValue);
+        wbcpu_record(stream, [=] {
+            std::lock_guard<std::recursive_mutex> hold(memory_lock);
+            free_graph_memory(p);
+        });
+        return cudaSuccess;
+    }
     if (!check::enabled || !p) return device_free(p);
     if (cudaError_t e = not_while_capturing()) return fail(e);
-    if (!check::free_enqueued(p)) return fail(cudaErrorInvalidValue);
+    if (!is_of_graph(p) && !check::free_enqueued(p)) return fail(cudaErrorInvalidValue);
     wbcpu_record(stream, [=] {
         check::stream_memory(p, 0);
         device_free(p);

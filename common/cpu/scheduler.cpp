@@ -20,8 +20,15 @@
 WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
 WBCPU_THREAD_LOCAL dim3 blockDim, gridDim;
 WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self;
+WBCPU_THREAD_LOCAL bool wbcpu_in_functors;
 WBCPU_THREAD_LOCAL wbcpu::warp_slot wbcpu_own_slots[wbcpu_warp_slots];
 
+extern "C" void wbcpu_begin_functors()
+{
+    threadIdx = blockIdx = uint3{0, 0, 0};
+    blockDim = gridDim = dim3(1);
+    wbcpu_in_functors = true;
+}
 extern "C" void *wbcpu_kept_arrays(int n, size_t bytes)
 {
     static thread_local std::vector<max_align_t> arrays[8];

@@ -1,4 +1,4 @@
-/* exponentials.cu - expf, exp2f, expm1f and tanhf in a kernel, compared with libm's double
+/* exponentials.cu - expf, exp2f, expm1f, tanhf and logf in a kernel, compared with libm's double
  * functions: 3 units in the last place, which a GPU's keep too, and special values.
  */
 #include <math.h>
@@ -8,8 +8,8 @@
 #include "../tap.h"
 
 constexpr int N = 1 << 18, THREADS = 256, PER_THREAD = 4;
-enum function { EXP, EXP2, EXPM1, TANH, FUNCTIONS };
-static const char *const names[] = {"expf", "exp2f", "expm1f", "tanhf"};
+enum function { EXP, EXP2, EXPM1, TANH, LOG, FUNCTIONS };
+static const char *const names[] = {"expf", "exp2f", "expm1f", "tanhf", "logf"};
 
 template <int F> __global__ void compute(float *y, const float *x)
 {
@@ -18,12 +18,14 @@ template <int F> __global__ void compute(float *y, const float *x)
         y[i] = F == EXP     ? expf(x[i])
                : F == EXP2  ? exp2f(x[i])
                : F == EXPM1 ? expm1f(x[i])
-                            : tanhf(x[i]);
+               : F == TANH  ? tanhf(x[i])
+                            : logf(x[i]);
 }
 
 static double exact(int f, double x)
 {
-    return f == EXP ? exp(x) : f == EXP2 ? exp2(x) : f == EXPM1 ? expm1(x) : tanh(x);
+    return f == EXP ? exp(x) : f == EXP2 ? exp2(x) : f == EXPM1 ? expm1(x)
+           : f == TANH ? tanh(x) : log(x);
 }
 
 static float h_x[N], h_y[N];
@@ -32,7 +34,7 @@ static float *x, *y;
 static void run(int f)
 {
     void (*const kernels[])(float *, const float *) = {
-        compute<EXP>, compute<EXP2>, compute<EXPM1>, compute<TANH>};
+        compute<EXP>, compute<EXP2>, compute<EXPM1>, compute<TANH>, compute<LOG>};
     auto kernel = kernels[f];
     cudaMemcpy(x, h_x, sizeof h_x, cudaMemcpyHostToDevice);
     kernel<<<N / THREADS / PER_THREAD, THREADS>>>(y, x);

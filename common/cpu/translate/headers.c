@@ -148,6 +148,7 @@ void rewrite(struct source *s)
     if (!given_up) rewrite_launches(s);
     if (!given_up) rewrite_declarations(s);
     if (!given_up && !check_mode) rewrite_blocks(s);
+    if (!given_up) write_versions(s);
     if (!given_up && module_mode) register_kernels(s);
 }
 

@@ -1,4 +1,9 @@
-/* `__CUDA_ARCH__` has a value in device code, and none in host code. */
+/* `__CUDA_ARCH__` has a value in device code, and none in host code. Functions for both
+ * have two versions. */
+#include <thrust/device_vector.h>
+#include <thrust/execution_policy.h>
+#include <thrust/transform.h>
+
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 600
 __device__ double atomicAdd(double *p, double x);  // the toolkit has it since sm_60
 #endif
@@ -19,10 +24,31 @@ __host__ __device__ int is_host()
     return 1;
 #endif
 }
+/* Thrust calls the device's version for data on the device. */
+struct add_space {
+    __host__ __device__ int operator()(int x)
+    {
+#ifdef __CUDA_ARCH__
+        return x + blockDim.x * gridDim.x;
+#else
+        return x - 1;
+#endif
+    }
+};
+static int thrust_part()
+{
+    int h[] = {4, 5};
+    thrust::device_vector<int> d(2, 5);
+    thrust::transform(d.begin(), d.end(), d.begin(), add_space());
+    thrust::transform(h, h + 2, h, add_space());
+    if (d[1] <= 5 || h[1] != 4) return 1;
+    thrust::transform(thrust::host, h, h + 2, h, add_space());
+    return h[1] != 3 || add_space()(1) != 0;
+}
 __global__ void kernel(int *x)
 {
 #ifdef __CUDA_ARCH__
-    x[threadIdx.x] = warp_of(threadIdx.x) + __CUDA_ARCH__ / 10000;
+    x[threadIdx.x] = warp_of(threadIdx.x) + __CUDA_ARCH__ / 10000 + is_host();
 #endif
 }
 
@@ -35,5 +61,6 @@ int main()
     cudaMallocManaged(&x, 64 * sizeof(int));
     kernel<<<1, 64>>>(x);
     cudaDeviceSynchronize();
-    return x[31] != 0 || x[32] != 1 || !is_host() || CUDART_VERSION < 13000;
+    if (x[31] != 0 || x[32] != 1 || !is_host() || CUDART_VERSION < 13000) return 2;
+    return thrust_part();
 }

@@ -37,6 +37,49 @@ static int captured_memory(cudaStream_t stream)
     return 0;
 }
 
+/* Memory that one graph allocates, and that is freed outside of it */
+static int memory_freed_outside(cudaStream_t stream)
+{
+    cudaGraph_t graph, freeing;
+    cudaGraphExec_t exec, exec_freeing;
+    cudaGraphNode_t allocate, set, release;
+    cudaMemAllocNodeParams memory = {};
+    memory.bytesize = 64;
+    memory.poolProps.allocType = cudaMemAllocationTypePinned;
+    memory.poolProps.location.type = cudaMemLocationTypeDevice;
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddMemAllocNode(&allocate, graph, NULL, 0, &memory);
+    cudaMemsetParams seven = {};
+    seven.dst = memory.dptr;
+    seven.elementSize = 1;
+    seven.value = 7;
+    seven.width = 64, seven.height = 1;
+    cudaGraphAddMemsetNode(&set, graph, &allocate, 1, &seven);
+    cudaGraphInstantiate(&exec, graph, NULL, NULL, 0);
+    cudaGraphDestroy(graph);
+    cudaGraphCreate(&freeing, 0);
+    cudaGraphAddMemFreeNode(&release, freeing, NULL, 0, memory.dptr);
+    cudaGraphInstantiate(&exec_freeing, freeing, NULL, NULL, 0);
+    cudaGraphDestroy(freeing);
+
+    for (int launch = 0; launch < 4; launch++) {
+        char c = 0;
+        if (cudaGraphLaunch(exec, stream)) return 6;
+        cudaMemcpyAsync(&c, memory.dptr, 1, cudaMemcpyDeviceToHost, stream);
+        cudaStreamSynchronize(stream);
+        if (c != 7) return 7;
+        if (launch == 3) break;
+        if (launch == 0 ? cudaFree(memory.dptr)
+            : launch == 1 ? cudaFreeAsync(memory.dptr, stream)
+                          : cudaGraphLaunch(exec_freeing, stream))
+            return 8;
+    }
+    cudaGraphExecDestroy(exec); /* what is in use stays */
+    cudaGraphExecDestroy(exec_freeing);
+    cudaStreamSynchronize(stream);
+    return cudaFree(memory.dptr) ? 9 : 0;
+}
+
 int main()
 {
     enum { N = 32 };
@@ -95,5 +138,7 @@ int main()
     if (cudaLaunchKernel(kernel_address, 1, N, add_arguments, 0, stream)) return 5;
     cudaMemcpy(h, x, sizeof h, cudaMemcpyDeviceToHost);
     cudaFreeAsync(x, stream);
-    return h[31] != 20 || captured_memory(stream);
+    if (h[31] != 20) return 10;
+    int wrong = captured_memory(stream);
+    return wrong ? wrong : memory_freed_outside(stream);
 }

@@ -37,7 +37,11 @@ cudaError_t wbcpu_run(void *temporary, size_t &bytes, cudaStream_t stream, Work 
         bytes = 1;
         return cudaSuccess;
     }
-    if (!wbcpu_record(stream, work)) work();
+    auto on_device = [=] {
+        thrust::functors here(true);
+        work();
+    };
+    if (!wbcpu_record(stream, on_device)) on_device();
     return cudaSuccess;
 }
 #define WBCPU_TEMPORARY void *temporary, size_t &bytes

@@ -42,6 +42,15 @@ struct wbcpu_worker {
     bool whole_block; /* all threads of the block run as loops (blocks.h) */
 };
 extern WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self; /* NULL in host code */
+/* Host code runs functors in place of a kernel of one thread: Thrust's, on device memory. */
+extern WBCPU_THREAD_LOCAL bool wbcpu_in_functors;
+extern "C" void wbcpu_begin_functors(void); /* sets it, and the indices of the one thread */
+
+/* Which version of a function for both runs (translate/architecture.c) */
+WBCPU_INLINE constexpr bool wbcpu_on_device()
+{
+    return !__builtin_is_constant_evaluated() && (wbcpu_self || wbcpu_in_functors);
+}
 
 constexpr int WBCPU_DYNAMIC_SHARED_MAX = 227 * 1024; /* bytes per block, as on sm_90 */
 extern "C" WBCPU_THREAD_LOCAL char wbcpu_dynamic_shared[WBCPU_DYNAMIC_SHARED_MAX];

@@ -1,12 +1,12 @@
-/* exponentials.h - expf, exp2f, expm1f and tanhf without branches, tables and calls.
+/* exponentials.h - expf, exp2f, expm1f, tanhf and logf without branches, tables and calls.
  *
  * A kernel calls them once per element. The compiler inlines these and computes several
  * elements at a time in vector registers, which it cannot do with a call of libm. The
- * largest errors are 1.0, 1.2, 1.5 and 2.3 units in the last place. Infinities, NaN and
+ * largest errors are 1.0, 1.2, 1.5, 2.3 and 0.8 units in the last place. Infinities, NaN and
  * signs of zero are those of libm.
  *
  * With n the integer nearest to x log2(e),  exp(x) = 2^n exp(r),  |r| <= ln(2) / 2. The
- * polynomials are fitted for the smallest relative error, 3e-9 and 2e-9.
+ * polynomials are fitted for the smallest relative error: 3e-9, 2e-9 and, for logf, 1e-9.
  */
 #ifndef WBCPU_EXPONENTIALS_H
 #define WBCPU_EXPONENTIALS_H
@@ -105,6 +105,30 @@ WBCPU_INLINE float fast_tanhf(float x)
     float quotient = (large ? 2.0f * e : one_minus_e) / (1.0f + e);
     return copysignf(large ? 1.0f - quotient : quotient, x);
 }
+
+/* With x = 2^n (1 + f), 1 + f from sqrt(1/2) to sqrt(2):  n log(2) + log(1 + f).  The
+ * polynomial is (log(1 + f) - f + f^2 / 2) / f^3. */
+WBCPU_INLINE float fast_logf(float x)
+{
+    const unsigned root = 0x3f3504f3;  // the bits of sqrt(1/2)
+    bool subnormal = x < 1.17549435e-38f;
+    unsigned bits = bits_of_float(subnormal ? x * 8388608.0f : x) - root;
+    float n = (float)(((int)bits >> 23) - (subnormal ? 23 : 0));
+    float f = float_of_bits((bits & 0x7fffffu) + root) - 1.0f, ff = f * f;
+    float p = 6.746640801429749e-2f;
+    p = p * f - 1.1675652116537094e-1f;
+    p = p * f + 1.1888162046670914e-1f;
+    p = p * f - 1.240558922290802e-1f;
+    p = p * f + 1.4219552278518677e-1f;
+    p = p * f - 1.666799634695053e-1f;
+    p = p * f + 2.000211924314499e-1f;
+    p = p * f - 2.5000008940696716e-1f;
+    p = p * f + 3.333331346511841e-1f;
+    float rest = p * (f * ff) + n * -2.12194440e-4f;
+    float result = n * 0.693359375f + (f + (rest - 0.5f * ff));
+    float special = x == 0.0f ? -HUGE_VALF : x < 0.0f ? __builtin_nanf("") : x;
+    return x > 0.0f && x < HUGE_VALF ? result : special;
+}
 }  // namespace wbcpu
 
 /* As extern inline definitions they leave libm's functions in place for calls that are
@@ -120,6 +144,7 @@ WBCPU_REPLACE(expf)
 WBCPU_REPLACE(exp2f)
 WBCPU_REPLACE(expm1f)
 WBCPU_REPLACE(tanhf)
+WBCPU_REPLACE(logf)
 #undef WBCPU_REPLACE
 }
 

@@ -184,20 +184,18 @@ WBCPU_CALL cudaGraphAddEventWaitNode(WBCPU_NODE, cudaEvent_t)
 {
     return cudaGraphAddEmptyNode(node, graph, after, count);
 }
-/* The memory exists from now on; freeing it in the graph frees it when its owner does. */
 WBCPU_CALL cudaGraphAddMemAllocNode(WBCPU_NODE, cudaMemAllocNodeParams *p)
 {
-    if (cudaError_t e = cudaMalloc(&p->dptr, p->bytesize)) return e;
     wbcpu::graph_bytes += p->bytesize;
     return wbcpu::add_node(
         node, graph, after, count, cudaGraphNodeTypeMemAlloc,
-        [](cudaStream_t) { return cudaSuccess; });
+        [=](cudaStream_t s) { return cudaMallocAsync(&p->dptr, p->bytesize, s); });
 }
-WBCPU_CALL cudaGraphAddMemFreeNode(WBCPU_NODE, void *)
+WBCPU_CALL cudaGraphAddMemFreeNode(WBCPU_NODE, void *memory)
 {
     return wbcpu::add_node(
         node, graph, after, count, cudaGraphNodeTypeMemFree,
-        [](cudaStream_t) { return cudaSuccess; });
+        [=](cudaStream_t s) { return cudaFreeAsync(memory, s); });
 }
 #undef WBCPU_NODE
 

@@ -1,59 +1,52 @@
 /* thrust.h - Thrust's algorithms, on one thread of the host, in place of its CUDA ones. All
- * headers of include/thrust include this one. An execution policy may come first. */
+ * headers of include/thrust include this one. */
 #ifndef WBCPU_THRUST_H
 #define WBCPU_THRUST_H
 
 #include "radix.h"
 #include "thrust_standard.h"
 
-namespace thrust
+namespace thrust::algorithms
 {
-#define WBCPU_NEW template <class I, if_none<I> = 0
-WBCPU_NEW, class F> I for_each(I first, I last, F f)
+template <class I, class F> I for_each(I first, I last, F f)
 {
     for (; first != last; ++first)
         f(*first);
     return last;
 }
-WBCPU_THRUST(for_each)
-WBCPU_NEW, class N, class F> I for_each_n(I first, N n, F f)
+template <class I, class N, class F> I for_each_n(I first, N n, F f)
 {
-    return thrust::for_each(first, first + (ptrdiff_t)n, f);
+    return algorithms::for_each(first, first + (ptrdiff_t)n, f);
 }
-WBCPU_THRUST(for_each_n)
-WBCPU_NEW> void sequence(I first, I last, iterator_value_t<I> x = 0, iterator_value_t<I> step = 1)
+template <class I> void sequence(I first, I last, iterator_value_t<I> x = 0, iterator_value_t<I> step = 1)
 {
     for (; first != last; ++first, x = x + step)
         *first = x;
 }
-WBCPU_THRUST(sequence)
-WBCPU_NEW, class F> void tabulate(I first, I last, F f)
+template <class I, class F> void tabulate(I first, I last, F f)
 {
     for (ptrdiff_t i = 0; first + i != last; i++)
         first[i] = f(i);
 }
-WBCPU_THRUST(tabulate)
-WBCPU_NEW, class T, class Op = plus<>> T reduce(I first, I last, T sum, Op op = Op())
+template <class I, class T, class Op = plus<>> T reduce(I first, I last, T sum, Op op = Op())
 {
     for (; first != last; ++first)
         sum = op(sum, *first);
     return sum;
 }
-WBCPU_NEW> iterator_value_t<I> reduce(I first, I last)
+template <class I> iterator_value_t<I> reduce(I first, I last)
 {
-    return thrust::reduce(first, last, iterator_value_t<I>());
+    return algorithms::reduce(first, last, iterator_value_t<I>());
 }
-WBCPU_THRUST(reduce)
-WBCPU_NEW, class F, class T, class Op>
+template <class I, class F, class T, class Op>
 T transform_reduce(I first, I last, F f, T sum, Op op)
 {
     for (; first != last; ++first)
         sum = op(sum, f(*first));
     return sum;
 }
-WBCPU_THRUST(transform_reduce)
 /* In place, too: the value is read before the result is written. */
-WBCPU_NEW, class O, class Op = plus<>>
+template <class I, class O, class Op = plus<>>
 O inclusive_scan(I first, I last, O out, Op op = Op())
 {
     if (first == last) return out;
@@ -62,8 +55,7 @@ O inclusive_scan(I first, I last, O out, Op op = Op())
         *out = sum = op(sum, *first);
     return out;
 }
-WBCPU_THRUST(inclusive_scan)
-WBCPU_NEW, class O, class T, class Op = plus<>>
+template <class I, class O, class T, class Op = plus<>>
 O exclusive_scan(I first, I last, O out, T sum, Op op = Op())
 {
     for (; first != last; ++first, ++out) {
@@ -73,26 +65,23 @@ O exclusive_scan(I first, I last, O out, T sum, Op op = Op())
     }
     return out;
 }
-WBCPU_NEW, class O> O exclusive_scan(I first, I last, O out)
+template <class I, class O> O exclusive_scan(I first, I last, O out)
 {
-    return thrust::exclusive_scan(first, last, out, iterator_value_t<I>());
+    return algorithms::exclusive_scan(first, last, out, iterator_value_t<I>());
 }
-WBCPU_THRUST(exclusive_scan)
-WBCPU_NEW, class O, class F, class Op>
+template <class I, class O, class F, class Op>
 O transform_inclusive_scan(I first, I last, O out, F f, Op op)
 {
-    return thrust::inclusive_scan(
+    return algorithms::inclusive_scan(
         make_transform_iterator(first, f), make_transform_iterator(last, f), out, op);
 }
-WBCPU_THRUST(transform_inclusive_scan)
-WBCPU_NEW, class O, class F, class T, class Op>
+template <class I, class O, class F, class T, class Op>
 O transform_exclusive_scan(I first, I last, O out, F f, T start, Op op)
 {
-    return thrust::exclusive_scan(
+    return algorithms::exclusive_scan(
         make_transform_iterator(first, f), make_transform_iterator(last, f), out, start, op);
 }
-WBCPU_THRUST(transform_exclusive_scan)
-WBCPU_NEW, class V, class O, class Eq = equal_to<>, class Op = plus<>>
+template <class I, class V, class O, class Eq = equal_to<>, class Op = plus<>>
 O inclusive_scan_by_key(I key, I last, V value, O out, Eq eq = Eq(), Op op = Op())
 {
     iterator_value_t<V> sum = iterator_value_t<V>();
@@ -101,8 +90,7 @@ O inclusive_scan_by_key(I key, I last, V value, O out, Eq eq = Eq(), Op op = Op(
                                                        : iterator_value_t<V>(*value);
     return out;
 }
-WBCPU_THRUST(inclusive_scan_by_key)
-WBCPU_NEW, class V, class OK, class OV, class Eq = equal_to<>, class Op = plus<>>
+template <class I, class V, class OK, class OV, class Eq = equal_to<>, class Op = plus<>>
 pair<OK, OV>
 reduce_by_key(I key, I last, V value, OK keys, OV sums, Eq eq = Eq(), Op op = Op())
 {
@@ -116,8 +104,7 @@ reduce_by_key(I key, I last, V value, OK keys, OV sums, Eq eq = Eq(), Op op = Op
     }
     return {keys, sums};
 }
-WBCPU_THRUST(reduce_by_key)
-WBCPU_NEW, class V, class OK, class OV, class Eq = equal_to<>>
+template <class I, class V, class OK, class OV, class Eq = equal_to<>>
 pair<OK, OV> unique_by_key_copy(I key, I last, V value, OK keys, OV values, Eq eq = Eq())
 {
     while (key != last) {
@@ -127,15 +114,13 @@ pair<OK, OV> unique_by_key_copy(I key, I last, V value, OK keys, OV values, Eq e
     }
     return {keys, values};
 }
-WBCPU_THRUST(unique_by_key_copy)
-WBCPU_NEW, class V, class Eq = equal_to<>>
+template <class I, class V, class Eq = equal_to<>>
 pair<I, V> unique_by_key(I key, I last, V value, Eq eq = Eq())
 {
-    return thrust::unique_by_key_copy(key, last, value, key, value, eq);
+    return algorithms::unique_by_key_copy(key, last, value, key, value, eq);
 }
-WBCPU_THRUST(unique_by_key)
 /* The standard library cannot swap what a zip iterator points to: it sorts a copy. */
-WBCPU_NEW, class Less = less<>> void stable_sort(I first, I last, Less by = Less())
+template <class I, class Less = less<>> void stable_sort(I first, I last, Less by = Less())
 {
     if constexpr (std::is_lvalue_reference_v<decltype(*first)>) {
         std::stable_sort(first, last, by);
@@ -145,15 +130,13 @@ WBCPU_NEW, class Less = less<>> void stable_sort(I first, I last, Less by = Less
         std::copy(copy.begin(), copy.end(), first);
     }
 }
-WBCPU_THRUST(stable_sort)
-WBCPU_NEW, class Less = less<>> void sort(I first, I last, Less by = Less())
+template <class I, class Less = less<>> void sort(I first, I last, Less by = Less())
 {
     if constexpr (std::is_lvalue_reference_v<decltype(*first)>)
         std::sort(first, last, by);
     else
-        thrust::stable_sort(first, last, by);
+        algorithms::stable_sort(first, last, by);
 }
-WBCPU_THRUST(sort)
 /* Keys that are numbers are sorted by their bytes. */
 template <class K, class Less>
 constexpr bool sorts_up = std::is_same_v<Less, less<>> || std::is_same_v<Less, less<K>>;
@@ -173,7 +156,7 @@ std::vector<uint32_t> order_of(const std::vector<K> &keys, Less by)
     });
     return order;
 }
-WBCPU_NEW, class V, class Less = less<>>
+template <class I, class V, class Less = less<>>
 void stable_sort_by_key(I first, I last, V value, Less by = Less())
 {
     std::vector<iterator_value_t<I>> keys(first, last);
@@ -184,68 +167,80 @@ void stable_sort_by_key(I first, I last, V value, Less by = Less())
         value[(ptrdiff_t)i] = values[order[i]];
     }
 }
-WBCPU_THRUST(stable_sort_by_key)
-WBCPU_NEW, class V, class Less = less<>>
+template <class I, class V, class Less = less<>>
 void sort_by_key(I first, I last, V value, Less by = Less())
 {
-    thrust::stable_sort_by_key(first, last, value, by);
+    algorithms::stable_sort_by_key(first, last, value, by);
 }
-WBCPU_THRUST(sort_by_key)
-WBCPU_NEW, class G> void shuffle(I first, I last, G &&generator)
+template <class I, class G> void shuffle(I first, I last, G &&generator)
 {
     std::shuffle(first, last, generator);
 }
-WBCPU_THRUST(shuffle)
-WBCPU_NEW, class O, class G> O shuffle_copy(I first, I last, O out, G &&generator)
+template <class I, class O, class G> O shuffle_copy(I first, I last, O out, G &&generator)
 {
     O end = std::copy(first, last, out);
     std::shuffle(out, end, generator);
     return end;
 }
-WBCPU_THRUST(shuffle_copy)
-/* with a stencil */
-WBCPU_NEW, class S, class O, class F> O copy_if(I first, I last, S stencil, O out, F f)
-{
-    for (; first != last; ++first, ++stencil)
-        if (f(*stencil)) *out = *first, ++out;
-    return out;
-}
-WBCPU_NEW, class O, class F, class Pr> O transform_if(I first, I last, O out, F f, Pr p)
+template <class I, class O, class F, class Pr> O transform_if(I first, I last, O out, F f, Pr p)
 {
     for (; first != last; ++first, ++out)
         if (p(*first)) *out = f(*first);
     return out;
 }
-WBCPU_THRUST(transform_if)
-WBCPU_NEW, class V, class O> O gather(I map, I last, V values, O out)
+template <class I, class V, class O> O gather(I map, I last, V values, O out)
 {
     for (; map != last; ++map, ++out)
         *out = values[(ptrdiff_t)*map];
     return out;
 }
-WBCPU_THRUST(gather)
-WBCPU_NEW, class M, class O> void scatter(I first, I last, M map, O out)
+template <class I, class M, class O> void scatter(I first, I last, M map, O out)
 {
     for (; first != last; ++first, ++map)
         out[(ptrdiff_t)*map] = *first;
 }
-WBCPU_THRUST(scatter)
 #define WBCPU_BOUND(name)                                                                \
-    WBCPU_NEW, class T> auto name(I first, I last, const T &x)                           \
+    template <class I, class T> auto name(I first, I last, const T &x)                           \
     {                                                                                    \
         return std::name(first, last, x);                                                \
     }                                                                                    \
-    WBCPU_NEW, class V, class O> O name(I first, I last, V x, V end, O out)              \
+    template <class I, class V, class O> O name(I first, I last, V x, V end, O out)              \
     {                                                                                    \
         for (; x != end; ++x, ++out)                                                     \
             *out = std::name(first, last, *x) - first;                                   \
         return out;                                                                      \
-    }                                                                                    \
-    WBCPU_THRUST(name)
+    }
 WBCPU_BOUND(lower_bound)
 WBCPU_BOUND(upper_bound)
 #undef WBCPU_BOUND
-#undef WBCPU_NEW
+}  // namespace thrust::algorithms
+namespace thrust
+{
+WBCPU_THRUST(for_each)
+WBCPU_THRUST(for_each_n)
+WBCPU_THRUST(sequence)
+WBCPU_THRUST(tabulate)
+WBCPU_THRUST(reduce)
+WBCPU_THRUST(transform_reduce)
+WBCPU_THRUST(inclusive_scan)
+WBCPU_THRUST(exclusive_scan)
+WBCPU_THRUST(transform_inclusive_scan)
+WBCPU_THRUST(transform_exclusive_scan)
+WBCPU_THRUST(inclusive_scan_by_key)
+WBCPU_THRUST(reduce_by_key)
+WBCPU_THRUST(unique_by_key_copy)
+WBCPU_THRUST(unique_by_key)
+WBCPU_THRUST(stable_sort)
+WBCPU_THRUST(sort)
+WBCPU_THRUST(stable_sort_by_key)
+WBCPU_THRUST(sort_by_key)
+WBCPU_THRUST(shuffle)
+WBCPU_THRUST(shuffle_copy)
+WBCPU_THRUST(transform_if)
+WBCPU_THRUST(gather)
+WBCPU_THRUST(scatter)
+WBCPU_THRUST(lower_bound)
+WBCPU_THRUST(upper_bound)
 #undef WBCPU_THRUST
 }  // namespace thrust
 #endif

@@ -234,6 +234,28 @@ template <class F> auto zip_function(F f)
 {
     return [f](auto &&t) { return std::apply(f, t); };
 }
+
+/* Where the data of an argument is, as a set of these */
+enum { ON_HOST = 1, ON_DEVICE = 2, ANYWHERE = 4 };
+template <class T, class = void> constexpr int place_of = 0; /* of a functor or a value */
+template <class T>
+constexpr int place_of<T, std::void_t<typename std::iterator_traits<T>::iterator_category>> =
+    ON_HOST;
+template <class T> constexpr int place_of<device_ptr<T>, void> = ON_DEVICE;
+template <class... T> constexpr int place_of<counting_iterator<T...>, void> = ANYWHERE;
+template <class... T> constexpr int place_of<constant_iterator<T...>, void> = ANYWHERE;
+template <> constexpr int place_of<discard_iterator, void> = ANYWHERE;
+template <class F, class I, class R>
+constexpr int place_of<transform_iterator<F, I, R>, void> = place_of<I>;
+template <class I, class M>
+constexpr int place_of<permutation_iterator<I, M>, void> = place_of<I> | place_of<M>;
+template <class... I>
+constexpr int place_of<zip_iterator<tuple<I...>>, void> = (place_of<I> | ...);
+template <class I>
+constexpr int place_of<std::reverse_iterator<I>, void> = place_of<I>;
+template <class... A>
+constexpr bool are_on_device = ((place_of<std::decay_t<A>> | ...) & ON_DEVICE) ||
+                               (place_of<std::decay_t<A>> | ...) == ANYWHERE;
 template <class I> using iterator_value_t = typename std::iterator_traits<I>::value_type;
 using std::advance;
 using std::distance;

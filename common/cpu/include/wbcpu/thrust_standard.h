@@ -10,7 +10,9 @@
 
 namespace thrust
 {
+/* Its functors run in the device's version, or in the host's. */
 struct execution_policy {
+    bool on_device = true;
     execution_policy on(cudaStream_t) const
     {
         return *this;
@@ -20,38 +22,74 @@ struct execution_policy {
         return *this;
     }
 };
-static const execution_policy device, host, seq;
+static const execution_policy device, host{false}, seq{false};
 namespace cuda
 {
 static const execution_policy par, par_nosync;
 }
 namespace omp
 {
-static const execution_policy par;
+static const execution_policy par{false};
 }
 struct device_system_tag : execution_policy {
 };
 struct host_system_tag : execution_policy {
+    host_system_tag() : execution_policy{false} {}
+};
+template <class P>
+constexpr bool is_policy = std::is_base_of_v<execution_policy, std::decay_t<P>>;
+
+/* While it lives, functors run in the device's version. */
+class functors
+{
+    bool outer = wbcpu_in_functors;
+
+  public:
+    explicit functors(bool on_device)
+    {
+        if (!on_device || wbcpu_self || outer) return;
+        cudaDeviceSynchronize();
+        wbcpu_begin_functors();
+    }
+    ~functors()
+    {
+        wbcpu_in_functors = outer;
+    }
 };
 
-/* NAME(policy, arguments...) is NAME(arguments...), once kernels have finished. */
-template <class P>
-using if_policy = std::enable_if_t<std::is_base_of_v<execution_policy, std::decay_t<P>>, int>;
-template <class P>
-using if_none = std::enable_if_t<!std::is_base_of_v<execution_policy, std::decay_t<P>>, int>;
+/* NAME(arguments...) and NAME(policy, arguments...). Without a policy, the iterators say
+ * where the functors run. */
 #define WBCPU_THRUST(name)                                                               \
-    template <class P, class... A, if_policy<P> = 0> auto name(const P &, A &&...a)      \
+    template <class First, class... A> auto name(First &&first, A &&...a)                \
     {                                                                                    \
-        if (!wbcpu_self) cudaDeviceSynchronize();                                        \
-        return thrust::name(std::forward<A>(a)...);                                              \
+        if constexpr (is_policy<First>) {                                                \
+            functors here(first.on_device);                                              \
+            return algorithms::name(std::forward<A>(a)...);                              \
+        } else {                                                                         \
+            functors here(are_on_device<First, A...>);                                   \
+            return algorithms::name(std::forward<First>(first), std::forward<A>(a)...);  \
+        }                                                                                \
     }
 /* Those that the standard library has with the same arguments */
 #define WBCPU_STD(name)                                                                  \
-    template <class P, class... A, if_none<P> = 0> auto name(P first, A... a)            \
+    namespace algorithms                                                                 \
     {                                                                                    \
-        return std::name(first, a...);                                                   \
+    template <class... A> auto name(A... a)                                              \
+    {                                                                                    \
+        return std::name(a...);                                                          \
+    }                                                                                    \
     }                                                                                    \
     WBCPU_THRUST(name)
+namespace algorithms
+{
+template <class I, class S, class O, class F>
+O copy_if(I first, I last, S stencil, O out, F f)
+{
+    for (; first != last; ++first, ++stencil)
+        if (f(*stencil)) *out = *first, ++out;
+    return out;
+}
+}  // namespace algorithms
 WBCPU_STD(copy)
 WBCPU_STD(copy_n)
 WBCPU_STD(copy_if)
