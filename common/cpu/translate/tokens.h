@@ -43,12 +43,12 @@ struct token {
     int mate;           /* index of the matching bracket, or -1 */
     int next, previous; /* the nearest token that is not a blank or comment */
     int in_directive;   /* on the line of a preprocessor directive */
-    int in_reduction;   /* reductions.c has replaced it; blocks_write.c takes it as it was */
+    int in_reduction; /* reductions.c has replaced it; blocks_write.c takes it as it was */
     int has_versions;   /* the brace of a body: architecture.c writes a second one */
     const char *before; /* written before the token, or NULL */
     const char *text;   /* written in its place, or NULL */
-    const char *shift;  /* written after a shift operator, or NULL (shifts.c): no change */
-    const char *after;  /* written after it, or NULL */
+    const char *shift; /* written after a shift operator, or NULL (shifts.c): no change */
+    const char *after; /* written after it, or NULL */
 };
 
 struct source {
@@ -171,11 +171,11 @@ void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */
 /* Afterwards: the value of 32, warpSize, a #define or const int of s; -1: not known */
 int value_at(const struct source *s, int i);
-void rewrite_unrolls(struct source *s);      /* unroll.c */
-void rewrite_casts(struct source *s);        /* casts.c */
-void rewrite_assembly(struct source *s);     /* assembly.c */
-void rewrite_lockstep(struct source *s);     /* lockstep.c */
-void rewrite_spins(struct source *s);        /* spins.c */
-void write_versions(struct source *s);       /* architecture.c; after all others */
+void rewrite_unrolls(struct source *s);  /* unroll.c */
+void rewrite_casts(struct source *s);    /* casts.c */
+void rewrite_assembly(struct source *s); /* assembly.c */
+void rewrite_lockstep(struct source *s); /* lockstep.c */
+void rewrite_spins(struct source *s);    /* spins.c */
+void write_versions(struct source *s);   /* architecture.c; after all others */
 
 #endif
