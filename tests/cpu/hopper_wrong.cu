@@ -54,7 +54,7 @@ __global__ void wrong(mistake what, const __grid_constant__ tensor_map map)
     }
     if (what == UNALIGNED && t == 0) tma_load(smem, &map, &loaded, 4, 0);
     if (what == NEGATIVE && t == 0) tma_store(&map, smem, 0, -1);
-    if (what == NAMED) named_barrier_sync(1, t < 64 ? 64 : 128);
+    if (what == NAMED) named_barrier_sync(1, t < 64 ? 128 : 64);
     if (what == NAMED_FEW && t < 64) named_barrier_sync(3, 96);
     if (what == CLUSTER_LEFT && cluster_rank() == 0) {
         mbarrier_wait(&loaded, 0);

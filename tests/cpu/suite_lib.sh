@@ -50,7 +50,7 @@ says=( # by hopper_wrong, for each of its cases
     "exits before its tma_store has read shared memory"
     "calls wgmma without wgmma_fence before the first one"
     "exits while a wgmma is unfinished: wgmma_commit and wgmma_wait<0> must come first"
-    "calls wgmma with a descriptor of A that leaves shared memory"
+    "calls wgmma with a descriptor of B that leaves shared memory"
     "uses named barrier 1 with 64 threads, another thread with 128"
     "threads 0 to 63 wait at named barrier 3, which has 64 of 96 threads"
     "calls tma_load with 4 as coordinate of dimension 0: elements of 2 bytes must begin at a multiple of 16 bytes"

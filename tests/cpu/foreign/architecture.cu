@@ -1,5 +1,4 @@
-/* `__CUDA_ARCH__` has a value in device code, and none in host code. Functions for both
- * have two versions. */
+/* `__CUDA_ARCH__`: only device code has it; functions for both have two versions. */
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/transform.h>

@@ -1,4 +1,4 @@
-/* A graph built node by node, changed and cloned; memory pools; launches by address. */
+/* Graphs built by node, changed, cloned; their memory; memory pools; launches by address. */
 #include <cstdio>
 
 __global__ void add(int n, int *x, int what)
