@@ -1,4 +1,4 @@
-/* Graphs built by node, changed, cloned; their memory; memory pools; launches by address. */
+/* Graphs built by node, changed, cloned; their memory; memory pools; launch by address. */
 #include <cstdio>
 
 __global__ void add(int n, int *x, int what)
