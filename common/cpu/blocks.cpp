@@ -79,6 +79,17 @@ void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long lon
     exchange_last_error(of_host);
     wbcpu_self = nullptr;
 }
+void continue_blocks(worker *w, void *stack)
+{
+    wbcpu_self = w;
+    const cudaError_t of_host = exchange_last_error(cudaSuccess);
+    w->yields = 0;
+    threadIdx = blockIdx = uint3{0, 0, 0};
+    blockDim = gridDim = dim3(1);
+    wbcpu_switch(&w->host_stack, stack, 0);
+    exchange_last_error(of_host);
+    wbcpu_self = nullptr;
+}
 void run_blocks(void *context, worker *w)
 {
     run_blocks_of(static_cast<job *>(context), w, 0, 0);

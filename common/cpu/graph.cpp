@@ -3,6 +3,7 @@
 #include "graph.h"
 
 #include "check/host_hooks.h"
+#include "paused.h"
 
 #include <algorithm>
 
@@ -77,7 +78,7 @@ bool leave_capture(cudaStream_t stream)
 
 extern "C" bool wbcpu_defers(cudaStream_t stream)
 {
-    return wbcpu_self || capture_of(stream) || check::queues();
+    return wbcpu_self || capture_of(stream) || launch_paused || check::queues();
 }
 extern "C" void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *), void (*destroy)(void *), void *work)
@@ -86,8 +87,10 @@ extern "C" void wbcpu_record_work(
         record_child(stream, std::make_shared<node>(run, destroy, work));
     else if (capture *c = capture_of(stream))
         c->nodes.push_back(std::make_shared<node>(run, destroy, work));
-    else
+    else if (check::enabled)
         check::enqueue(stream, run, destroy, work);
+    else
+        run_after_paused(run, destroy, work);
 }
 
 extern "C" cudaError_t

@@ -2,7 +2,9 @@
  * compiled with a copy of it per kernel. */
 #include "check/host_hooks.h"
 #include "dry.h"
+#include "graph.h"
 #include "launch_limits.h"
+#include "paused.h"
 #include "pool.h"
 #include "symbols.h"
 
@@ -39,11 +41,15 @@ bool accept_launch(wbcpu_launch *l)
 }
 
 /* Returns what the kernel has launched. */
-static children *run_grid(const wbcpu_launch *l)
+static children *run_grid(const wbcpu_launch *l, bool may_pause)
 {
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
-    job j;
+    static job j; /* stays while the launch is paused; launching is locked */
+    j.most_threads = 0;
+    j.stopped = false;
+    j.children = nullptr;
+    j.may_pause = may_pause;
     j.launch = *l;
     j.threads = l->block.x * l->block.y * l->block.z;
     j.blocks = (unsigned long long)l->grid.x * l->grid.y * l->grid.z;
@@ -76,6 +82,7 @@ static children *run_grid(const wbcpu_launch *l)
     check::end_launch();
     check::end_kernel();
     close_device_memory();
+    if (launch_paused) return nullptr;
     if (!ran) fail(refuse_for_threads(l));
     if (unsigned most = j.most_threads) {
         fail(refuse_launch(
@@ -85,10 +92,6 @@ static children *run_grid(const wbcpu_launch *l)
     return j.children;
 }
 
-void run_launch(const wbcpu_launch *l)
-{
-    if (accepts(l)) run_children(run_grid(l));
-}
 
 extern "C" void wbcpu_refuse_launch(unsigned most)
 {
@@ -130,6 +133,28 @@ static void delete_kept(void *kept)
     void *kernel = const_cast<void *>(l->kernel);
     l->destroy ? l->destroy(kernel) : free(kernel);
     delete l;
+}
+
+/* The host may have to continue before its only thread does (paused.h). */
+static bool may_pause(const wbcpu_launch *l)
+{
+    auto is_one = [](const dim3 &d) { return d.x == 1 && d.y == 1 && d.z == 1; };
+    return is_one(l->grid) && is_one(l->block) && !launch_depth() && !shared_poisoned &&
+           !is_dry() && !check::enabled;
+}
+void run_launch(const wbcpu_launch *l)
+{
+    if (!accepts(l)) return;
+    if (!may_pause(l)) {
+        run_children(run_grid(l, false));
+        return;
+    }
+    auto kept = std::make_shared<node>(run_kept, delete_kept, keep(l));
+    children *made = run_grid(static_cast<wbcpu_launch *>(kept->work), true);
+    if (launch_paused)
+        keep_paused(kept);
+    else
+        run_children(made);
 }
 
 extern "C" void

@@ -226,7 +226,10 @@ extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
         });
         return cudaSuccess;
     }
-    if (!check::enabled || !p) return device_free(p);
+    if (!check::enabled || !p) {
+        auto release = [=] { return device_free(p); };
+        return launch_paused && wbcpu_record(stream, release) ? cudaSuccess : release();
+    }
     if (cudaError_t e = not_while_capturing()) return fail(e);
     if (!is_of_graph(p) && !check::free_enqueued(p)) return fail(cudaErrorInvalidValue);
     wbcpu_record(stream, [=] {

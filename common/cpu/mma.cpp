@@ -1,6 +1,7 @@
 /* mma.cpp - mma and ldmatrix of cuda/mma.cuh. The last lane that arrives does the work of
  * its warp. Here and not in the header, because check mode does not optimize programs. */
 #include "include/wbcpu/mma.h"
+#include "include/wbcpu/tile_products.h"
 #include "check/hooks.h"
 #include "include/cuda_bf16.h"
 #include "include/cuda_fp16.h"
@@ -25,10 +26,7 @@ template <float (*WIDEN)(uint16_t)> static void mma_of_warp(uint64_t value[32])
         }
     }
     wbcpu::check::tensor_multiplies(16 * 16 * 8);
-    for (int m = 0; m < 16; m++)
-        for (int k = 0; k < 16; k++)
-            for (int n = 0; n < 8; n++)
-                c[m][n] += a[m][k] * rows_b[k][n];
+    wbcpu::multiply_tiles<16, 8, 16>(c, a, rows_b);
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 2; i++)
             memcpy(

@@ -53,6 +53,7 @@ struct job {
     unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
     std::atomic<bool> stopped{false};     /* by a thread: the other blocks end, too */
+    bool may_pause; /* if its only thread waits for the host (paused.h) */
     wbcpu::helpers *helpers;
     int depth;                           /* 0: launched by the host */
     wbcpu::children *children = nullptr; /* that the kernel has launched */
@@ -121,6 +122,7 @@ bool next_block(worker *w); /* moves to the first thread of the next block; fals
 /* Runs the blocks [from, to), then those that no worker has taken. */
 void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long long to);
 void run_blocks(void *job, worker *w); /* those that no worker has taken */
+void continue_blocks(worker *w, void *stack); /* of a paused launch, on its thread's stack */
 
 /* limits.cpp */
 size_t dynamic_shared_limit(); /* bytes that a launch may request */

@@ -210,21 +210,21 @@ static void yield_core(worker *w)
 /* After so many, the block probably waits for another one. */
 constexpr int YIELDS_UNTIL_HELP = 256;
 
-/* The only thread of a launch that waits for memory waits for the host, which continues only
- * after the launch. */
-static void end_if_endless(worker *w)
+/* The only thread of a launch that waits for memory waits for the host. */
+static void wait_for_host(worker *w)
 {
-    constexpr double SECONDS = 30;
+    constexpr double SECONDS = 30, PAUSE = 1e-3;
     static thread_local double since;
     const double now = (double)wbcpu_nanoseconds() * 1e-9;
     if (w->yields == 1) since = now;
+    if (now - since > PAUSE) pause_launch(w);
     if (now - since < SECONDS) return;
     char where[300];
     wbcpu_where(where, sizeof where);
     stop(
         nullptr,
-        "%s has waited %g s for memory that no other thread writes. If it waits for the "
-        "host, it waits forever: here the host continues only after the kernel has ended",
+        "%s has waited %g s for memory that no other thread writes, and the host waits "
+        "for the kernel",
         where, SECONDS);
 }
 
@@ -239,7 +239,7 @@ extern "C" void wbcpu_yield()
     w->atomics = 0;
     if (w->whole_block) return; /* its kernel never waits for memory */
     if (++w->yields == YIELDS_UNTIL_HELP) need_another_block(w);
-    if (w->threads == 1 && w->job->blocks == 1) end_if_endless(w);
+    if (w->threads == 1 && w->job->blocks == 1) wait_for_host(w);
     if (w->job->stopped && !w->gang) leave_launch(w);
     if (w->threads == 1) {
         yield_core(w); /* only another block can make progress */

@@ -143,6 +143,20 @@ __global__ void waiting(float *y, const float *x, int n)
     y[i] = v + sum * 2 + before + (summed(t) & 255);
 }
 
+// Numbers of the thread that a function sets
+__device__ void split(float x, float &whole, float &rest)
+{
+    whole = floorf(x);
+    rest = x - whole;
+}
+__launch_bounds__(1024) __global__ void references(float *y, const float *x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float whole, rest;
+    split(x[i], whole, rest);
+    y[i] = whole * n + rest;
+}
+
 // Arguments that change while the function runs
 template <class T> __device__ T at_most(T v, T most)
 {
@@ -315,6 +329,7 @@ int main(int argc, char **argv)
     if (argc > 1) lanes_that_do_not_come();
     for (unsigned threads : {16, 48, 64, 256, 1024}) {
         same("functions", functions, 2, threads);
+        same("references to numbers", references, 2, threads);
         if (threads % 32) continue;
         same("functions that wait", waiting, 2, threads);
         same("arguments that change", arguments, 2, threads);

@@ -3,6 +3,7 @@
 #ifndef WBCPU_HOST_HOOKS_H
 #define WBCPU_HOST_HOOKS_H
 
+#include "../paused.h"
 #include "hooks.h"
 
 #include <memory>
@@ -40,14 +41,14 @@ WBCPU_HOOK(
     void, enqueue(cudaStream_t, void (*)(void *), void (*)(void *), void *),
     WBCPU_NOTHING)                                /* run, destroy, work */
 WBCPU_HOOK(void, run_everything(), WBCPU_NOTHING) /* the host does not wait for it */
-WBCPU_HOOK(void, device_synchronized(), WBCPU_NOTHING)
-WBCPU_HOOK(void, stream_synchronized(cudaStream_t), WBCPU_NOTHING)
-WBCPU_HOOK(bool, stream_busy(cudaStream_t), false)
+WBCPU_HOOK(void, device_synchronized(), finish_paused_launch())
+WBCPU_HOOK(void, stream_synchronized(cudaStream_t), finish_paused_launch())
+WBCPU_HOOK(bool, stream_busy(cudaStream_t), paused_launch_is_busy())
 WBCPU_HOOK(void, stream_destroyed(cudaStream_t), WBCPU_NOTHING)
 WBCPU_HOOK(void, event_recorded(cudaEvent_t, cudaStream_t), WBCPU_NOTHING)
-WBCPU_HOOK(void, event_synchronized(cudaEvent_t), WBCPU_NOTHING)
-WBCPU_HOOK(bool, event_pending(cudaEvent_t), false)
-WBCPU_HOOK(bool, event_busy(cudaEvent_t), false) /* as asked by cudaEventQuery */
+WBCPU_HOOK(void, event_synchronized(cudaEvent_t), finish_paused_launch())
+WBCPU_HOOK(bool, event_pending(cudaEvent_t), launch_paused)
+WBCPU_HOOK(bool, event_busy(cudaEvent_t), paused_launch_is_busy()) /* as asked by cudaEventQuery */
 WBCPU_HOOK(void, event_destroyed(cudaEvent_t), WBCPU_NOTHING)
 WBCPU_HOOK(void, stream_waits(cudaStream_t, cudaEvent_t), WBCPU_NOTHING)
 

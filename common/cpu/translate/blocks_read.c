@@ -128,9 +128,12 @@ static int find_template(struct kernel *k, int i)
 {
     const struct source *s = k->s;
     i = previous(s, i);
-    while (token_in(s, i, "static inline extern void") ||
-           (i >= 0 && s->tokens[i].kind == STRING))
+    while (token_in(s, i, "static inline extern void") || is(s, i, ")") ||
+           (i >= 0 && s->tokens[i].kind == STRING)) {
+        if (is(s, i, ")") && !is(s, i = previous(s, mate(s, i)), "__launch_bounds__"))
+            return 0;
         i = previous(s, i);
+    }
     if (i < 0 || s->tokens[i].in_directive || s->tokens[i].kind == DIRECTIVE) return 1;
     if (is(s, i, ";") || is(s, i, "}") || is(s, i, "{")) return 1;
     k->head = open_angle(s, i);

@@ -186,6 +186,24 @@ static int are_indices_known(struct kernel *k, int first, int end)
     return 1;
 }
 
+/* What the call at i changes by reference: 1 if only numbers of the thread's own. */
+static int changes_own_numbers(struct kernel *k, int i, const struct device_function *d)
+{
+    const struct source *s = k->s;
+    int open = next(s, i);
+    if (is(s, open, "<")) open = next(s, close_angle(s, open));
+    int close = mate(s, open);
+    for (int n = 0, at = next(s, open), comma; at < close; n++, at = next(s, comma)) {
+        comma = find_outside(s, at, close, ",");
+        if (n < 32 && !(d->by_reference >> n & 1)) continue;
+        const struct variable *v = variable_at(k, at);
+        int own = v && (v->kind == LOCAL || v->kind == INNER) && v->builtin &&
+                  !v->indices && !v->stars;
+        if (!own || next(s, at) != comma) return 0;
+    }
+    return 1;
+}
+
 int is_parallel(struct kernel *k, int phase)
 {
     const struct source *s = k->s;
@@ -198,7 +216,8 @@ int is_parallel(struct kernel *k, int phase)
     }
     for (int n = 0; n < k->own_call_count; n++) {
         const struct device_function *d = function_at(k->s, k->own_calls[n]);
-        int reads = d->effects & (READS | THREAD) || d->by_reference || d->global_count;
+        int reads = d->effects & (READS | THREAD) || d->global_count ||
+                    !changes_own_numbers(k, k->own_calls[n], d);
         if (reads && is_in_phase(k, k->own_calls[n], phase)) return 0;
     }
     /* Arrays and classes of a thread would be in one place of the stack for all. */

@@ -11,6 +11,7 @@
 #include "../kernels.cpp"
 #include "../launch.cpp"
 #include "../limits.cpp"
+#include "../paused.cpp"
 #include "../pool.cpp"
 #include "../report.cpp"
 #include "../scheduler.cpp"

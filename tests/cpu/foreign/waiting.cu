@@ -45,6 +45,48 @@ __global__ void positive(const int *x)
     assert(x[threadIdx.x] >= 0);
 }
 
+__global__ void by_clock(int *x)
+{
+    clock_t start = clock();
+    while (clock() - start < 1000) {}
+    x[threadIdx.x] = clock() - start >= 1000;
+}
+
+__global__ void add_to(int *x, int n)
+{
+    *x += n;
+}
+/* The host enqueues more, and then sets the flag. */
+__global__ void until_host(volatile int *flag, int *x)
+{
+    while (*flag == 0)
+        ;
+    x[0] = *flag;
+}
+static int host_continues(int *x, volatile int *flag)
+{
+    int copy = 0, one = 1;
+    cudaStream_t stream;
+    cudaEvent_t done;
+    cudaStreamCreate(&stream);
+    cudaEventCreate(&done);
+    for (int way = 0; way < 3; way++) {
+        *flag = 0;
+        x[0] = 0;
+        until_host<<<1, 1, 0, stream>>>((int *)flag, x);
+        add_to<<<1, 1, 0, stream>>>(x, one);
+        cudaMemcpyAsync(&copy, x, sizeof copy, cudaMemcpyDeviceToHost, stream);
+        cudaEventRecord(done, stream);
+        if (cudaEventQuery(done) != cudaErrorNotReady || x[0]) return 7;
+        *flag = 5;
+        if (way == 0) cudaStreamSynchronize(stream);
+        if (way == 1) cudaMemcpy(&copy, x, sizeof copy, cudaMemcpyDeviceToHost);
+        while (way == 2 && cudaEventQuery(done) == cudaErrorNotReady) {}
+        if (copy != 6) return 8;
+    }
+    return 0;
+}
+
 int main()
 {
     int *x, *flag;
@@ -68,6 +110,12 @@ int main()
     cudaDeviceSynchronize();
     for (int i = 0; i < n; i++)
         if (x[i] != i + 1) return 4;
+
+    by_clock<<<1, 32>>>(x);
+    cudaDeviceSynchronize();
+    if (x[31] != 1 || clock() / CLOCKS_PER_SEC > 3600) return 6;
+
+    if (int wrong = host_continues(x, flag)) return wrong;
 
     x[5] = -1;
     positive<<<8, 32>>>(x);

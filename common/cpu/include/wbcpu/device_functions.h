@@ -193,7 +193,23 @@ WBCPU_INLINE double max(double a, float b) { return fmax(a, b); }
 
 /* --- other -------------------------------------------------------------------------- */
 extern "C" long long wbcpu_nanoseconds(void);
-WBCPU_INLINE long long clock64() { return wbcpu_nanoseconds(); }
+/* Cycles of the CPU's counter, or nanoseconds */
+WBCPU_INLINE long long clock64()
+{
+#if defined(__x86_64__)
+    return (long long)__builtin_ia32_rdtsc();
+#else
+    return wbcpu_nanoseconds();
+#endif
+}
+/* In device code not libc's, which asks the system for the process's time */
+extern "C" {
+extern clock_t wbcpu_clock_of_libc(void) noexcept __asm__("clock");
+extern inline __attribute__((always_inline, gnu_inline)) clock_t clock(void) noexcept
+{
+    return wbcpu_on_device() ? (clock_t)clock64() : wbcpu_clock_of_libc();
+}
+}
 WBCPU_INLINE unsigned long long globaltimer()
 {
     return (unsigned long long)wbcpu_nanoseconds();

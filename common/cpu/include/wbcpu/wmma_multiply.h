@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "checked.h"
+#include "tile_products.h"
 #include "wmma_layout.h"
 
 namespace nvcuda
@@ -17,35 +18,28 @@ namespace wmma
 namespace wbcpu_wmma
 {
 
-/* What products are computed in */
-inline float wide(__half x)
+/* The elements as what products are computed in */
+template <int N> inline void widen(float *out, const __half *p)
 {
-    return wbcpu::half_to_float_soft(x.__x);  // a loop of these vectorizes
+    wbcpu::widen_halves<N>(out, (const uint16_t *)p);
 }
-inline float wide(__nv_bfloat16 x)
+template <int N, class Wide, class T> inline void widen(Wide *out, const T *p)
 {
-    return x;
+    for (int i = 0; i < N; i++)
+        out[i] = p[i];
 }
-inline float wide(float x)
-{
-    return x;
-}
-inline double wide(double x)
-{
-    return x;
-}
-inline int wide(signed char x)
-{
-    return x;
-}
-inline int wide(unsigned char x)
-{
-    return x;
-}
-inline long long wide(int x) /* a sum: it may overflow */
-{
-    return x;
-}
+template <class T> struct product {
+    typedef float type;
+};
+template <> struct product<double> {
+    typedef double type;
+};
+template <> struct product<signed char> {
+    typedef int type;
+};
+template <> struct product<unsigned char> {
+    typedef int type;
+};
 
 struct lane_fragments {
     const void *a, *b, *c;
@@ -53,26 +47,41 @@ struct lane_fragments {
     bool saturate;
 };
 
-template <int R, int C, class T, class Wide>
-inline void collect(
-    Wide (*out)[C], lane_fragments *const *lanes, const void *lane_fragments::*which)
+/* copy(element of the matrix, element of the lane, how many adjacent ones) for all elements */
+template <int R, int C, class T, class Pointer, class Copy>
+inline void
+each_element(T (*m)[C], lane_fragments *const *lanes, Pointer lane_fragments::*which, Copy copy)
 {
-    T raw[R][C];
-    for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < R * C / 32; i++)
-            raw[wbcpu_layout::row<R, C>(lane, i)][wbcpu_layout::column<R, C>(lane, i)] =
-                ((const T *)(lanes[lane]->*which))[i];
-    for (int r = 0; r < R; r++)
-        for (int c = 0; c < C; c++)
-            out[r][c] = wide(raw[r][c]);
+    constexpr int together = R % 8 || C % 8 ? 1 : 2;
+    for (int lane = 0; lane < 32; lane++) {
+        auto own = (const T *)(lanes[lane]->*which);
+        for (int i = 0; i < R * C / 32; i += together)
+            copy(
+                &m[wbcpu_layout::row<R, C>(lane, i)][wbcpu_layout::column<R, C>(lane, i)],
+                own + i, together * sizeof(T));
+    }
+}
+template <int R, int C, class T>
+inline void
+collect(T (*m)[C], lane_fragments *const *lanes, const void *lane_fragments::*which)
+{
+    each_element<R>(m, lanes, which, [](T *element, const T *own, size_t bytes) {
+        __builtin_memcpy((void *)element, (const void *)own, bytes);
+    });
+}
+template <int R, int C, class T>
+inline void distribute(T (*m)[C], lane_fragments *const *lanes)
+{
+    auto copy = [](T *element, const T *own, size_t bytes) {
+        __builtin_memcpy((void *)const_cast<T *>(own), (const void *)element, bytes);
+    };
+    each_element<R>(m, lanes, &lane_fragments::d, copy);
 }
 
-template <class D, class Sum> inline D finish(Sum sum, bool)
+/* A sum of integers may overflow. */
+inline int sum_of(int c, int products, bool saturate)
 {
-    return D(sum);
-}
-template <> inline int finish<int>(long long sum, bool saturate)
-{
+    long long sum = (long long)c + products;
     if (saturate) sum = sum > INT_MAX ? INT_MAX : sum < INT_MIN ? INT_MIN : sum;
     return (int)sum;
 }
@@ -90,21 +99,32 @@ WBCPU_UNCHECKED void multiply(uint64_t value[32], unsigned present)
     }
     lane_fragments *lanes[32];
     memcpy(lanes, value, sizeof lanes);
-    alignas(64) decltype(wide(Factor())) a[M][K], b[K][N];
-    alignas(64) decltype(wide(C())) c[M][N];
-    collect<M, K, Factor>(a, lanes, &lane_fragments::a);
-    collect<K, N, Factor>(b, lanes, &lane_fragments::b);
-    collect<M, N, C>(c, lanes, &lane_fragments::c);
+    typedef typename product<Factor>::type Wide;
+    alignas(64) Factor raw_a[M][K], raw_b[K][N];
+    alignas(64) C raw_c[M][N];
+    alignas(64) D raw_d[M][N];
+    alignas(64) Wide a[M][K], b[K][N], sums[M][N];
+    collect<M>(raw_a, lanes, &lane_fragments::a);
+    collect<K>(raw_b, lanes, &lane_fragments::b);
+    collect<M>(raw_c, lanes, &lane_fragments::c);
+    for (int m = 0; m < M; m++)
+        widen<K>(a[m], raw_a[m]);
+    for (int k = 0; k < K; k++)
+        widen<N>(b[k], raw_b[k]);
     wbcpu_tensor_multiplies(M * N * K);
-    for (int row = 0; row < M; row++)
-        for (int k = 0; k < K; k++)
-            for (int column = 0; column < N; column++)
-                c[row][column] += a[row][k] * b[k][column];
-    for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < M * N / 32; i++)
-            ((D *)lanes[lane]->d)[i] = finish<D>(
-                c[wbcpu_layout::row<M, N>(lane, i)][wbcpu_layout::column<M, N>(lane, i)],
-                lanes[lane]->saturate);
+    if constexpr (std::is_same<Wide, int>::value)
+        memset(sums, 0, sizeof sums);
+    else
+        for (int m = 0; m < M; m++)
+            widen<N>(sums[m], raw_c[m]);
+    wbcpu::multiply_tiles<M, N, K>(sums, a, b);
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++)
+            if constexpr (std::is_same<Wide, int>::value)
+                raw_d[m][n] = sum_of(raw_c[m][n], sums[m][n], lanes[0]->saturate);
+            else
+                raw_d[m][n] = D(sums[m][n]);
+    distribute<M>(raw_d, lanes);
 }
 
 }  // namespace wbcpu_wmma
