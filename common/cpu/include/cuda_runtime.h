@@ -36,6 +36,7 @@
 #include "wbcpu/qualifiers.h"
 #include "wbcpu/reduction.h"
 #include "wbcpu/shared.h"
+#include "wbcpu/simd_integers.h"
 #include "wbcpu/surfaces.h"
 #include "wbcpu/textures.h"
 #include "wbcpu/unsupported.h"
