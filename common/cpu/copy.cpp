@@ -7,14 +7,15 @@
 
 namespace wbcpu
 {
-/* True if kind contradicts the pointers, usually because dst and src are swapped. Memory
- * outside the range may be a __device__ variable, so only device pointers are checked. */
+/* True if dst and src are swapped. As on a GPU, a device pointer may stand where the kind
+ * says host, if the other is one, too. Memory outside the range may be a __device__ variable,
+ * so nothing is said about two host pointers. */
 static bool contradicts(const void *dst, const void *src, int kind)
 {
-    bool to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
-    bool from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;
-    return (to_host && wbcpu_in_device_memory(dst)) ||
-           (from_host && wbcpu_in_device_memory(src));
+    bool to_device = wbcpu_in_device_memory(dst),
+         from_device = wbcpu_in_device_memory(src);
+    return (kind == cudaMemcpyHostToDevice && from_device && !to_device) ||
+           (kind == cudaMemcpyDeviceToHost && to_device && !from_device);
 }
 
 static bool leaves_device(const copy &c)

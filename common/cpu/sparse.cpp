@@ -92,16 +92,12 @@ extern "C" status cusparseSpMM_bufferSize(
 }
 
 /* --- triangular solves ---------------------------------------------------------------- */
-/* y = alpha x, then solves op(A) y = y: by rows of A, or by columns of its transpose */
-static void solve_triangle(
-    const cusparseSpMatDescr &a, bool transposed, double alpha,
-    const cusparseDnVecDescr &x, const cusparseDnVecDescr &y)
+/* Solves op(A) v = v: by rows of A, or by columns of its transpose. */
+static void
+solve_triangle(const cusparseSpMatDescr &a, bool transposed, std::vector<double> &v)
 {
     bool lower = a.fill == CUSPARSE_FILL_MODE_LOWER;
     bool unit = a.diagonal == CUSPARSE_DIAG_TYPE_UNIT;
-    std::vector<double> v((size_t)a.rows);
-    for (int64_t i = 0; i < a.rows; i++)
-        v[(size_t)i] = alpha * load(x.values, x.type, i);
     for (int64_t step = 0; step < a.rows; step++) {
         int64_t i = lower != transposed ? step : a.rows - 1 - step;
         int64_t first = load_index(a.row, a.row_type, i) - a.base;
@@ -125,8 +121,6 @@ static void solve_triangle(
             own /= diagonal;
         }
     }
-    for (int64_t i = 0; i < a.rows; i++)
-        store(y.values, y.type, i, v[(size_t)i]);
 }
 extern "C" status cusparseSpSV_solve(
     cusparseHandle_t h, cusparseOperation_t op, const void *alpha,
@@ -139,7 +133,12 @@ extern "C" status cusparseSpSV_solve(
     if (a->rows != a->columns || x->size != a->rows || y->size != a->rows)
         return CUSPARSE_STATUS_INVALID_VALUE;
     auto work = [=, a = *a, x = *x, y = *y, alpha = factor(h, alpha, type)] {
-        solve_triangle(a, op != CUSPARSE_OPERATION_NON_TRANSPOSE, alpha.get(), x, y);
+        std::vector<double> v((size_t)a.rows);
+        for (int64_t i = 0; i < a.rows; i++)
+            v[(size_t)i] = alpha.get() * load(x.values, x.type, i);
+        solve_triangle(a, op != CUSPARSE_OPERATION_NON_TRANSPOSE, v);
+        for (int64_t i = 0; i < a.rows; i++)
+            store(y.values, y.type, i, v[(size_t)i]);
     };
     return run_sparse(h, work);
 }
@@ -155,6 +154,49 @@ extern "C" status cusparseSpSV_analysis(
     cusparseHandle_t, cusparseOperation_t, const void *, cusparseConstSpMatDescr_t,
     cusparseConstDnVecDescr_t, cusparseDnVecDescr_t, cudaDataType, cusparseSpSVAlg_t,
     cusparseSpSVDescr_t, void *)
+{
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+extern "C" status cusparseSpSM_solve(
+    cusparseHandle_t h, cusparseOperation_t op, cusparseOperation_t op_b,
+    const void *alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
+    cusparseDnMatDescr_t c, cudaDataType type, cusparseSpSMAlg_t, cusparseSpSMDescr_t)
+{
+    if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;
+    if (!is_real(type) || a->format != CUSPARSE_FORMAT_CSR)
+        return CUSPARSE_STATUS_NOT_SUPPORTED;
+    bool b_transposed = op_b != CUSPARSE_OPERATION_NON_TRANSPOSE;
+    if (a->rows != a->columns || c->rows != a->rows ||
+        (b_transposed ? b->columns : b->rows) != a->rows ||
+        (b_transposed ? b->rows : b->columns) != c->columns)
+        return CUSPARSE_STATUS_INVALID_VALUE;
+    auto work = [=, a = *a, b = *b, c = *c, alpha = factor(h, alpha, type)] {
+        std::vector<double> v((size_t)a.rows);
+        for (int64_t j = 0; j < c.columns; j++) {
+            for (int64_t i = 0; i < a.rows; i++) {
+                int64_t at = b_transposed ? place(b, j, i) : place(b, i, j);
+                v[(size_t)i] = alpha.get() * load(b.values, b.type, at);
+            }
+            solve_triangle(a, op != CUSPARSE_OPERATION_NON_TRANSPOSE, v);
+            for (int64_t i = 0; i < a.rows; i++)
+                store(c.values, c.type, place(c, i, j), v[(size_t)i]);
+        }
+    };
+    return run_sparse(h, work);
+}
+extern "C" status cusparseSpSM_bufferSize(
+    cusparseHandle_t, cusparseOperation_t, cusparseOperation_t, const void *,
+    cusparseConstSpMatDescr_t, cusparseConstDnMatDescr_t, cusparseDnMatDescr_t,
+    cudaDataType, cusparseSpSMAlg_t, cusparseSpSMDescr_t, size_t *bytes)
+{
+    *bytes = 1;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+extern "C" status cusparseSpSM_analysis(
+    cusparseHandle_t, cusparseOperation_t, cusparseOperation_t, const void *,
+    cusparseConstSpMatDescr_t, cusparseConstDnMatDescr_t, cusparseDnMatDescr_t,
+    cudaDataType, cusparseSpSMAlg_t, cusparseSpSMDescr_t, void *)
 {
     return CUSPARSE_STATUS_SUCCESS;
 }
@@ -222,6 +264,38 @@ extern "C" status cusparseSparseToDense_bufferSize(
 extern "C" status cusparseDenseToSparse_bufferSize(
     cusparseHandle_t, cusparseConstDnMatDescr_t, cusparseSpMatDescr_t,
     cusparseDenseToSparseAlg_t, size_t *bytes)
+{
+    *bytes = 1;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+extern "C" status cusparseCsr2cscEx2(
+    cusparseHandle_t h, int m, int n, int count, const void *values,
+    const int *row_offsets, const int *column_indices, void *csc_values,
+    int *column_offsets, int *row_indices, cudaDataType type, cusparseAction_t action,
+    cusparseIndexBase_t base, cusparseCsr2CscAlg_t, void *)
+{
+    if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;
+    if (!is_real(type)) return CUSPARSE_STATUS_NOT_SUPPORTED;
+    return run_sparse(h, [=] {
+        std::vector<int> next((size_t)n + 1); /* the place of a column's next element */
+        for (int k = 0; k < count; k++)
+            next[(size_t)(column_indices[k] - base) + 1]++;
+        for (int j = 0; j <= n; j++)
+            column_offsets[j] = base + (next[(size_t)j] += j ? next[(size_t)j - 1] : 0);
+        for (int i = 0; i < m; i++)
+            for (int k = row_offsets[i] - base; k < row_offsets[i + 1] - base; k++) {
+                int to = next[(size_t)(column_indices[k] - base)]++;
+                row_indices[to] = i + base;
+                if (action == CUSPARSE_ACTION_NUMERIC)
+                    store(csc_values, type, to, load(values, type, k));
+            }
+    });
+}
+extern "C" status cusparseCsr2cscEx2_bufferSize(
+    cusparseHandle_t, int, int, int, const void *, const int *, const int *, void *,
+    int *, int *, cudaDataType, cusparseAction_t, cusparseIndexBase_t,
+    cusparseCsr2CscAlg_t, size_t *bytes)
 {
     *bytes = 1;
     return CUSPARSE_STATUS_SUCCESS;

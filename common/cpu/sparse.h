@@ -41,6 +41,8 @@ struct cusparseDnMatDescr {
 };
 struct cusparseSpSVDescr {
 };
+struct cusparseSpSMDescr {
+};
 struct csrilu02Info {
     int zero_pivot; /* or -1 */
 };

@@ -96,10 +96,28 @@ CREATOR(cusparseCreateCsrilu02Info, csrilu02Info)
 DESTROYER(cusparseDestroyCsrilu02Info, csrilu02Info_t)
 CREATOR(cusparseSpSV_createDescr, cusparseSpSVDescr)
 DESTROYER(cusparseSpSV_destroyDescr, cusparseSpSVDescr_t)
+CREATOR(cusparseSpSM_createDescr, cusparseSpSMDescr)
+DESTROYER(cusparseSpSM_destroyDescr, cusparseSpSMDescr_t)
 DESTROYER(cusparseDestroySpMat, cusparseConstSpMatDescr_t)
 DESTROYER(cusparseDestroyDnVec, cusparseConstDnVecDescr_t)
 DESTROYER(cusparseDestroyDnMat, cusparseConstDnMatDescr_t)
 SETTER(cusparseDnVecSetValues, cusparseDnVecDescr_t, void *, values)
+extern "C" cusparseMatrixType_t cusparseGetMatType(const cusparseMatDescr_t about)
+{
+    return about->type;
+}
+extern "C" cusparseIndexBase_t cusparseGetMatIndexBase(const cusparseMatDescr_t about)
+{
+    return about->base;
+}
+extern "C" cusparseFillMode_t cusparseGetMatFillMode(const cusparseMatDescr_t about)
+{
+    return about->fill;
+}
+extern "C" cusparseDiagType_t cusparseGetMatDiagType(const cusparseMatDescr_t about)
+{
+    return about->diagonal;
+}
 #undef SETTER
 #undef GETTER
 #undef CREATOR

@@ -128,7 +128,7 @@ check_fails "an error at the learner's line" "wrong.cu:6:13: error:" \
 check_says "once, though the kernel is compiled twice" 1 \
     bash -c "'$wbcc' wrong.cu 2>&1 | grep -c error:"
 cat >solver.cuh <<'END'
-#include <cusolverDn.h>
+#include <cusolverSp.h>
 #ifdef SEVERAL_DEVICES
 #include <nccl.h>
 extern ncclComm_t all;
@@ -138,8 +138,8 @@ END
 check_says "headers that the back end does not have, without a use" "2 4 6" "$wbcc" -run solver.cu
 check_fails "a use inside #ifdef" "CPU back end: NCCL is not supported: there is one device" \
     "$wbcc" -DSEVERAL_DEVICES solver.cu
-echo 'cusolverDnHandle_t handle;' >>solver.cu
-check_fails "a use" "cusolverDn.h:1:2: error: #error \"CPU back end: cuSOLVER is not supported: use" \
+echo 'cusolverSpHandle_t handle;' >>solver.cu
+check_fails "a use" "cusolverSp.h:1:2: error: #error \"CPU back end: of cuSOLVER, only cusolverDn.h is supported" \
     "$wbcc" solver.cu
 complains 1 "a missing file" "none.cu: no such file" "$wbcc" none.cu
 complains 1 "an unknown option" "unknown option --fast" "$wbcc" --fast scale.cu

@@ -48,7 +48,10 @@ typedef enum {
     CUBLAS_OP_CONJG = 3
 } cublasOperation_t;
 
-typedef enum { CUBLAS_ATOMICS_NOT_ALLOWED = 0, CUBLAS_ATOMICS_ALLOWED = 1 } cublasAtomicsMode_t;
+typedef enum {
+    CUBLAS_ATOMICS_NOT_ALLOWED = 0,
+    CUBLAS_ATOMICS_ALLOWED = 1
+} cublasAtomicsMode_t;
 
 typedef enum {
     CUBLAS_POINTER_MODE_HOST = 0,
@@ -176,7 +179,8 @@ static inline cublasStatus_t cublasGemmStridedBatchedEx(
 {
     return cublasGemmStridedBatchedEx(
         handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb,
-        strideB, beta, C, Ctype, ldc, strideC, batchCount, wbcpu_compute_type(type), algo);
+        strideB, beta, C, Ctype, ldc, strideC, batchCount, wbcpu_compute_type(type),
+        algo);
 }
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -191,6 +195,19 @@ static inline cublasStatus_t cublasHgemmStridedBatched(
         handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, strideA, B,
         CUDA_R_16F, ldb, strideB, beta, C, CUDA_R_16F, ldc, strideC, batchCount,
         CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+}
+static inline cublasStatus_t cublasHgemmBatched(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const __half *alpha, const __half *const A[], int lda,
+    const __half *const B[], int ldb, const __half *beta, __half *const C[], int ldc,
+    int batchCount)
+{
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    for (int i = 0; i < batchCount && status == CUBLAS_STATUS_SUCCESS; i++)
+        status = cublasHgemmStridedBatched(
+            handle, transa, transb, m, n, k, alpha, A[i], lda, 0, B[i], ldb, 0, beta,
+            C[i], ldc, 0, 1);
+    return status;
 }
 static inline cublasStatus_t cublasHgemm(
     cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,

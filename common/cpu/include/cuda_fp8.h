@@ -199,8 +199,23 @@ template <__nv_fp8_interpretation_t TYPE> struct alignas(4) wbcpu_fp8x4 {
 
     wbcpu_fp8x4() = default;
     explicit wbcpu_fp8x4(const float4 value)
-        : __x(wbcpu_fp8x2<TYPE>(make_float2(value.x, value.y)).__x |
-              (unsigned)wbcpu_fp8x2<TYPE>(make_float2(value.z, value.w)).__x << 16)
+        : wbcpu_fp8x4(
+              wbcpu_fp8x2<TYPE>(make_float2(value.x, value.y)),
+              wbcpu_fp8x2<TYPE>(make_float2(value.z, value.w)))
+    {
+    }
+    explicit wbcpu_fp8x4(const double4 value)
+        : wbcpu_fp8x4(
+              wbcpu_fp8x2<TYPE>(make_double2(value.x, value.y)),
+              wbcpu_fp8x2<TYPE>(make_double2(value.z, value.w)))
+    {
+    }
+    explicit wbcpu_fp8x4(const __half2 low, const __half2 high)
+        : wbcpu_fp8x4(wbcpu_fp8x2<TYPE>(low), wbcpu_fp8x2<TYPE>(high))
+    {
+    }
+    explicit wbcpu_fp8x4(const __nv_bfloat162 low, const __nv_bfloat162 high)
+        : wbcpu_fp8x4(wbcpu_fp8x2<TYPE>(low), wbcpu_fp8x2<TYPE>(high))
     {
     }
     explicit operator float4() const
@@ -210,6 +225,12 @@ template <__nv_fp8_interpretation_t TYPE> struct alignas(4) wbcpu_fp8x4 {
         high.__x = (__nv_fp8x2_storage_t)(__x >> 16);
         const float2 a(low), b(high);
         return make_float4(a.x, a.y, b.x, b.y);
+    }
+
+  private:
+    wbcpu_fp8x4(const wbcpu_fp8x2<TYPE> low, const wbcpu_fp8x2<TYPE> high)
+        : __x(low.__x | (unsigned)high.__x << 16)
+    {
     }
 };
 typedef wbcpu_fp8x4<__NV_E4M3> __nv_fp8x4_e4m3;

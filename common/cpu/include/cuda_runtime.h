@@ -37,6 +37,7 @@
 #include "wbcpu/reduction.h"
 #include "wbcpu/shared.h"
 #include "wbcpu/shifts.h"
+#include "wbcpu/simd_integers.h"
 #include "wbcpu/surfaces.h"
 #include "wbcpu/textures.h"
 #include "wbcpu/unsupported.h"

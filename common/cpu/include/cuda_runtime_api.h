@@ -18,6 +18,7 @@
 
 #ifdef __cplusplus
 #define WBCPU_DEFAULT(value) = value
+struct cudaKernelNodeParams; /* in cuda_runtime.h */
 extern "C" {
 #else
 #define WBCPU_DEFAULT(value)

@@ -172,6 +172,7 @@ WBCPU_CALL cufftXtMemcpy(cufftHandle, void *to, void *from, cufftXtCopyType type
             plan, in->descriptor->data[0], out->descriptor->data[0], direction);         \
     }
 #define WBCPU_DIRECTION , int direction
+WBCPU_DESCRIPTOR(, WBCPU_DIRECTION, direction)
 WBCPU_DESCRIPTOR(C2C, WBCPU_DIRECTION, direction)
 WBCPU_DESCRIPTOR(R2C, , CUFFT_FORWARD)
 WBCPU_DESCRIPTOR(C2R, , CUFFT_INVERSE)

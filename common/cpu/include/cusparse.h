@@ -23,6 +23,7 @@ typedef const struct cusparseSpMatDescr *cusparseConstSpMatDescr_t;
 typedef const struct cusparseDnVecDescr *cusparseConstDnVecDescr_t;
 typedef const struct cusparseDnMatDescr *cusparseConstDnMatDescr_t;
 typedef struct cusparseSpSVDescr *cusparseSpSVDescr_t;
+typedef struct cusparseSpSMDescr *cusparseSpSMDescr_t;
 typedef struct csrilu02Info *csrilu02Info_t;
 
 typedef enum {
@@ -90,6 +91,15 @@ typedef enum {
 typedef enum { CUSPARSE_SPARSETODENSE_ALG_DEFAULT = 0 } cusparseSparseToDenseAlg_t;
 typedef enum { CUSPARSE_DENSETOSPARSE_ALG_DEFAULT = 0 } cusparseDenseToSparseAlg_t;
 typedef enum { CUSPARSE_SPSV_ALG_DEFAULT = 0 } cusparseSpSVAlg_t;
+typedef enum { CUSPARSE_SPSM_ALG_DEFAULT = 0 } cusparseSpSMAlg_t;
+typedef enum {
+    CUSPARSE_ACTION_SYMBOLIC = 0,
+    CUSPARSE_ACTION_NUMERIC = 1
+} cusparseAction_t;
+typedef enum {
+    CUSPARSE_CSR2CSC_ALG_DEFAULT = 1,
+    CUSPARSE_CSR2CSC_ALG1 = 1
+} cusparseCsr2CscAlg_t;
 typedef enum {
     CUSPARSE_SPMV_ALG_DEFAULT = 0,
     CUSPARSE_SPMV_COO_ALG1 = 1,
@@ -134,6 +144,10 @@ cusparseStatus_t
 cusparseSetMatFillMode(cusparseMatDescr_t about, cusparseFillMode_t mode);
 cusparseStatus_t
 cusparseSetMatDiagType(cusparseMatDescr_t about, cusparseDiagType_t type);
+cusparseMatrixType_t cusparseGetMatType(const cusparseMatDescr_t about);
+cusparseIndexBase_t cusparseGetMatIndexBase(const cusparseMatDescr_t about);
+cusparseFillMode_t cusparseGetMatFillMode(const cusparseMatDescr_t about);
+cusparseDiagType_t cusparseGetMatDiagType(const cusparseMatDescr_t about);
 
 cusparseStatus_t cusparseCreateCsr(
     cusparseSpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t count,
@@ -210,6 +224,25 @@ cusparseStatus_t cusparseSpSV_solve(
     cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y,
     cudaDataType type, cusparseSpSVAlg_t algorithm, cusparseSpSVDescr_t about);
 
+/* --- op(A) C = alpha op(B): the same for the columns of matrices ------------------------ */
+cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t *about);
+cusparseStatus_t cusparseSpSM_destroyDescr(cusparseSpSMDescr_t about);
+cusparseStatus_t cusparseSpSM_bufferSize(
+    cusparseHandle_t handle, cusparseOperation_t op_a, cusparseOperation_t op_b,
+    const void *alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
+    cusparseDnMatDescr_t c, cudaDataType type, cusparseSpSMAlg_t algorithm,
+    cusparseSpSMDescr_t about, size_t *bytes);
+cusparseStatus_t cusparseSpSM_analysis(
+    cusparseHandle_t handle, cusparseOperation_t op_a, cusparseOperation_t op_b,
+    const void *alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
+    cusparseDnMatDescr_t c, cudaDataType type, cusparseSpSMAlg_t algorithm,
+    cusparseSpSMDescr_t about, void *buffer);
+cusparseStatus_t cusparseSpSM_solve(
+    cusparseHandle_t handle, cusparseOperation_t op_a, cusparseOperation_t op_b,
+    const void *alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
+    cusparseDnMatDescr_t c, cudaDataType type, cusparseSpSMAlg_t algorithm,
+    cusparseSpSMDescr_t about);
+
 /* --- conversions. DenseToSparse: its analysis writes CSR row offsets and sets the count, - */
 /* --- then the program allocates, calls cusparseCsrSetPointers and converts -------------- */
 cusparseStatus_t cusparseSparseToDense_bufferSize(
@@ -227,6 +260,18 @@ cusparseStatus_t cusparseDenseToSparse_analysis(
 cusparseStatus_t cusparseDenseToSparse_convert(
     cusparseHandle_t handle, cusparseConstDnMatDescr_t a, cusparseSpMatDescr_t b,
     cusparseDenseToSparseAlg_t algorithm, void *buffer);
+
+/* The transpose of a CSR matrix (m,n), in CSR; or the same matrix in CSC */
+cusparseStatus_t cusparseCsr2cscEx2_bufferSize(
+    cusparseHandle_t handle, int m, int n, int count, const void *values,
+    const int *row_offsets, const int *column_indices, void *csc_values,
+    int *column_offsets, int *row_indices, cudaDataType type, cusparseAction_t action,
+    cusparseIndexBase_t base, cusparseCsr2CscAlg_t algorithm, size_t *bytes);
+cusparseStatus_t cusparseCsr2cscEx2(
+    cusparseHandle_t handle, int m, int n, int count, const void *values,
+    const int *row_offsets, const int *column_indices, void *csc_values,
+    int *column_offsets, int *row_indices, cudaDataType type, cusparseAction_t action,
+    cusparseIndexBase_t base, cusparseCsr2CscAlg_t algorithm, void *buffer);
 
 /* --- the older calls: nonzeros of a dense matrix (column-major) per row or column; ------ */
 /* --- A = L U on the nonzeros of A, in place --------------------------------------------- */

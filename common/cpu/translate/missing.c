@@ -15,8 +15,9 @@ static const struct library {
 } libraries[] = {
     {"cudnn.h cudnn_frontend.h", "cudnn CUDNN_",
      "cuDNN is not supported: write the kernel yourself"},
-    {"cusolverDn.h cusolverSp.h cusolver_common.h", "cusolver CUSOLVER_",
-     "cuSOLVER is not supported: use LAPACK on the host, or write the kernel yourself"},
+    {"cusolverSp.h cusolverRf.h cusolverMg.h cusolverMp.h",
+     "cusolverSp cusolverRf cusolverM",
+     "of cuSOLVER, only cusolverDn.h is supported: use cuSPARSE or a library on the host"},
     {"nccl.h", "nccl NCCL_", "NCCL is not supported: there is one device"},
     {"npp.h nppi.h npps.h nppcore.h nppdefs.h", "npp Npp NPP_",
      "NPP is not supported: write the kernel yourself"},

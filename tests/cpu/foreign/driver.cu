@@ -3,7 +3,7 @@
 #include <cuda.h>
 #include <cuda_gl_interop.h>
 #include <cuda_profiler_api.h>
-#include <cusolverDn.h>
+#include <cusolverSp.h>
 #include <cusparse.h>
 #include <device_functions.h>
 #include <math_constants.h>

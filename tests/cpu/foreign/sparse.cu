@@ -187,6 +187,24 @@ static void test_solves(cusparseHandle_t handle)
                     EXPECT(fabs(sum - 2 * x[i]) < 1e-12);
                 }
                 CHECK(cusparseSpSV_destroyDescr(about));
+
+                // Both columns of the result are y, the second of them twice.
+                cusparseSpSMDescr_t several;
+                cusparseDnMatDescr_t mb, mc;
+                double *b = managed(std::vector<double>{1, 2, 2, 4, 3, 6, 4, 8, 5, 10});
+                double *c = managed(std::vector<double>(2 * n));
+                CHECK(
+                    cusparseCreateDnMat(&mb, 2, n, 2, b, CUDA_R_64F, CUSPARSE_ORDER_COL));
+                CHECK(
+                    cusparseCreateDnMat(&mc, n, 2, 2, c, CUDA_R_64F, CUSPARSE_ORDER_ROW));
+                CHECK(cusparseSpSM_createDescr(&several));
+                CHECK(cusparseSpSM_solve(
+                    handle, op, CUSPARSE_OPERATION_TRANSPOSE, &alpha, csr, mb, mc,
+                    CUDA_R_64F, CUSPARSE_SPSM_ALG_DEFAULT, several));
+                CHECK(cudaDeviceSynchronize());
+                for (int i = 0; i < n; i++)
+                    EXPECT(c[2 * i] == y[i] && c[2 * i + 1] == 2 * y[i]);
+                CHECK(cusparseSpSM_destroyDescr(several));
             }
 }
 
@@ -223,6 +241,25 @@ static void test_conversions(cusparseHandle_t handle)
     CHECK(cudaDeviceSynchronize());
     for (int i = 0; i < m * n; i++)
         EXPECT(again[i] == a.dense[i]);
+
+    // The transpose, by columns from the dense matrix
+    int *starts = managed(std::vector<int>(n + 1)),
+        *row = managed(std::vector<int>(m * n));
+    CHECK(cusparseCsr2cscEx2(
+        handle, m, n, (int)count, values, offsets, indices, again, starts, row,
+        CUDA_R_32F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ONE,
+        CUSPARSE_CSR2CSC_ALG_DEFAULT, nullptr));
+    CHECK(cudaDeviceSynchronize());
+    int at = 0;
+    for (int j = 0; j < n; j++) {
+        EXPECT(starts[j] == at + 1);
+        for (int i = 0; i < m; i++)
+            if (a.dense[i * n + j] != 0) {
+                EXPECT(row[at] == i + 1 && again[at] == a.dense[i * n + j]);
+                at++;
+            }
+    }
+    EXPECT(starts[n] == count + 1);
 
     cusparseMatDescr_t about;
     int *counts = managed(std::vector<int>(m)), total;

@@ -134,6 +134,73 @@ WBCPU_SCOPED(atomicDec)
 #undef WBCPU_EXCHANGE
 #undef WBCPU_CAS
 
+/* The compiler's atomic functions (CUDA 12.8). Every scope is that of the whole system. */
+enum {
+    __NV_ATOMIC_RELAXED = __ATOMIC_RELAXED,
+    __NV_ATOMIC_CONSUME = __ATOMIC_CONSUME,
+    __NV_ATOMIC_ACQUIRE = __ATOMIC_ACQUIRE,
+    __NV_ATOMIC_RELEASE = __ATOMIC_RELEASE,
+    __NV_ATOMIC_ACQ_REL = __ATOMIC_ACQ_REL,
+    __NV_ATOMIC_SEQ_CST = __ATOMIC_SEQ_CST
+};
+enum {
+    __NV_THREAD_SCOPE_THREAD,
+    __NV_THREAD_SCOPE_BLOCK,
+    __NV_THREAD_SCOPE_CLUSTER,
+    __NV_THREAD_SCOPE_DEVICE,
+    __NV_THREAD_SCOPE_SYSTEM
+};
+template <class T>
+WBCPU_INLINE T __nv_atomic_load_n(const T *p, int order, int = __NV_THREAD_SCOPE_SYSTEM)
+{
+    wbcpu_spin();
+    return __atomic_load_n(p, order);
+}
+template <class T, class V>
+WBCPU_INLINE void
+__nv_atomic_store_n(T *p, V v, int order, int = __NV_THREAD_SCOPE_SYSTEM)
+{
+    wbcpu_count_atomic();
+    __atomic_store_n(p, (T)v, order);
+}
+template <class T, class V>
+WBCPU_INLINE T
+__nv_atomic_exchange_n(T *p, V v, int order, int = __NV_THREAD_SCOPE_SYSTEM)
+{
+    wbcpu_count_atomic();
+    return __atomic_exchange_n(p, (T)v, order);
+}
+template <class T, class V>
+WBCPU_INLINE bool __nv_atomic_compare_exchange_n(
+    T *p, T *expected, V v, bool weak, int order, int failure,
+    int = __NV_THREAD_SCOPE_SYSTEM)
+{
+    wbcpu_count_atomic();
+    (void)weak, (void)order, (void)failure;
+    return __atomic_compare_exchange_n(
+        p, expected, (T)v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+#define WBCPU_NV_FETCH(name, f)                                                          \
+    template <class T, class V>                                                          \
+    WBCPU_INLINE T __nv_atomic_fetch_##name(                                             \
+        T *p, V v, int, int = __NV_THREAD_SCOPE_SYSTEM)                                  \
+    {                                                                                    \
+        return f(p, (T)v);                                                               \
+    }                                                                                    \
+    template <class T, class V>                                                          \
+    WBCPU_INLINE void __nv_atomic_##name(T *p, V v, int, int = __NV_THREAD_SCOPE_SYSTEM) \
+    {                                                                                    \
+        f(p, (T)v);                                                                      \
+    }
+WBCPU_NV_FETCH(add, atomicAdd)
+WBCPU_NV_FETCH(sub, atomicSub)
+WBCPU_NV_FETCH(and, atomicAnd)
+WBCPU_NV_FETCH(or, atomicOr)
+WBCPU_NV_FETCH(xor, atomicXor)
+WBCPU_NV_FETCH(max, atomicMax)
+WBCPU_NV_FETCH(min, atomicMin)
+#undef WBCPU_NV_FETCH
+
 /* Fences order memory between blocks. A loop that polls memory contains one, so a fence
  * counts as an atomic and lets the other thread run. */
 WBCPU_INLINE void __threadfence()

@@ -7,7 +7,10 @@
 #include "../cuda_runtime.h"
 
 #include <assert.h>
+#include <limits>
+#include <stdint.h>
 #include <stdio.h>
+#include <type_traits>
 
 namespace cub
 {
@@ -23,6 +26,48 @@ inline cudaError_t Debug(cudaError_t error, const char *file, int line)
 #define CubDebug(error) ::cub::Debug((cudaError_t)(error), __FILE__, __LINE__)
 #define CubDebugExit(error)                                                              \
     if (CubDebug(error)) exit(1)
+
+/* Numbers as unsigned ones of the same order */
+enum Category { NOT_A_NUMBER, SIGNED_INTEGER, UNSIGNED_INTEGER, FLOATING_POINT };
+template <class T> struct Traits {
+    typedef std::conditional_t<
+        sizeof(T) == 1, uint8_t,
+        std::conditional_t<
+            sizeof(T) == 2, uint16_t,
+            std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>
+        UnsignedBits;
+    static constexpr bool is_float = std::is_floating_point_v<T> ||
+                                     std::is_same_v<T, __half> ||
+                                     std::is_same_v<T, __nv_bfloat16>;
+    static constexpr bool is_signed = is_float || std::is_signed_v<T>;
+    static constexpr Category CATEGORY = is_float                 ? FLOATING_POINT
+                                         : !std::is_integral_v<T> ? NOT_A_NUMBER
+                                         : is_signed              ? SIGNED_INTEGER
+                                                                  : UNSIGNED_INTEGER;
+    static constexpr UnsignedBits HIGH_BIT = UnsignedBits(1) << (8 * sizeof(T) - 1);
+    static constexpr UnsignedBits TwiddleIn(UnsignedBits key)
+    {
+        return UnsignedBits(
+            is_float && key & HIGH_BIT ? ~key
+            : is_signed                ? key ^ HIGH_BIT
+                                       : key);
+    }
+    static constexpr UnsignedBits TwiddleOut(UnsignedBits key)
+    {
+        return UnsignedBits(
+            is_float && !(key & HIGH_BIT) ? ~key
+            : is_signed                   ? key ^ HIGH_BIT
+                                          : key);
+    }
+    static constexpr T Max()
+    {
+        return std::numeric_limits<T>::max();
+    }
+    static constexpr T Lowest()
+    {
+        return std::numeric_limits<T>::lowest();
+    }
+};
 
 /* It keeps no blocks: allocation is cheap here. */
 struct CachingDeviceAllocator {

@@ -6,6 +6,12 @@
 #ifndef __CUDACC__
 #define __CUDACC__ 1
 #endif
+#ifndef __NVCC__
+#define __NVCC__ 1
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 0
+#endif
 #define __CUDACPU__ 1 /* code for one back end only: #ifdef __CUDACPU__ */
 /* What the translator writes for __CUDA_ARCH__ outside of host code */
 #define WBCPU_CUDA_ARCH 800

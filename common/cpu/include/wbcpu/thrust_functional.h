@@ -91,6 +91,10 @@ typedef std::ranlux24_base ranlux24_base;
 using std::normal_distribution;
 using std::uniform_int_distribution;
 using std::uniform_real_distribution;
+namespace experimental
+{
+using std::normal_distribution;
+}
 }  // namespace random
 using namespace random;
 

@@ -257,6 +257,18 @@ template <class... A>
 constexpr bool are_on_device = ((place_of<std::decay_t<A>> | ...) & ON_DEVICE) ||
                                (place_of<std::decay_t<A>> | ...) == ANYWHERE;
 template <class I> using iterator_value_t = typename std::iterator_traits<I>::value_type;
+template <class I> struct iterator_value {
+    typedef iterator_value_t<I> type;
+};
+template <class I> struct iterator_difference {
+    typedef typename std::iterator_traits<I>::difference_type type;
+};
+template <class I> struct iterator_reference {
+    typedef typename std::iterator_traits<I>::reference type;
+};
+template <class I> struct iterator_pointer {
+    typedef typename std::iterator_traits<I>::pointer type;
+};
 using std::advance;
 using std::distance;
 using std::iterator_traits;

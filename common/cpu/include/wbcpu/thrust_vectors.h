@@ -6,6 +6,7 @@
 #include "thrust_pointers.h"
 
 #include <complex>
+#include <iostream> /* programs rely on it */
 #include <stdexcept>
 #include <vector>
 
