@@ -1,4 +1,4 @@
-/* Loops that wait for another warp, later blocks, the grid, the clock or the host; assert. */
+/* Loops that wait for a warp, for later blocks, the grid, the clock or the host; assert. */
 #include <cassert>
 #include <cooperative_groups.h>
 #include <cstdio>
