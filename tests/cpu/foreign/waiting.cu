@@ -1,4 +1,4 @@
-/* Loops that wait for another warp, for later blocks, for the whole grid; assert. */
+/* Loops that wait for another warp, later blocks, the whole grid, the clock, the host; assert. */
 #include <cassert>
 #include <cooperative_groups.h>
 #include <cstdio>
