@@ -91,7 +91,8 @@ find_exchange(const struct source *s, int i, const struct names *volatiles)
 }
 
 /* A statement s[t] op= s[t ^ ...]; */
-static struct exchange find_swap(const struct source *s, int i, const struct names *indices)
+static struct exchange
+find_swap(const struct source *s, int i, const struct names *indices)
 {
     struct exchange x = {-1, -1, -1, 0, 0};
     int open = next(s, i), t = next(s, open), close = next(s, t), op = next(s, close);
@@ -162,11 +163,12 @@ void rewrite_lockstep(struct source *s)
         }
         warn_at(
             s, first,
-            several ? "these statements need lanes in lockstep, which no GPU since Volta "
-                      "promises: write __syncwarp() between them; WB_LOCKSTEP=1 runs them "
-                      "in lockstep, WB_LOCKSTEP=0 does not"
-                    : "this statement needs lanes in lockstep, which no GPU since Volta "
-                      "promises: read into a variable, then __syncwarp() and write; "
-                      "WB_LOCKSTEP=1 runs it in lockstep, WB_LOCKSTEP=0 does not");
+            several
+                ? "these statements need lanes in lockstep, which no GPU since Volta "
+                  "promises: write __syncwarp() between them; WB_LOCKSTEP=1 runs them "
+                  "in lockstep, WB_LOCKSTEP=0 does not"
+                : "this statement needs lanes in lockstep, which no GPU since Volta "
+                  "promises: read into a variable, then __syncwarp() and write; "
+                  "WB_LOCKSTEP=1 runs it in lockstep, WB_LOCKSTEP=0 does not");
     }
 }
