@@ -112,7 +112,8 @@ static void flush(capture *c)
 {
     if (!c->graph || c->nodes.empty()) return;
     CUgraphNode_st *node = new CUgraphNode_st{
-        cudaGraphNodeTypeKernel, std::move(c->nodes), c->after, (int)c->graph->nodes.size()};
+        cudaGraphNodeTypeKernel, std::move(c->nodes), c->after,
+        (int)c->graph->nodes.size()};
     c->graph->nodes.emplace_back(node);
     c->nodes.clear();
     c->after = {node};

@@ -92,7 +92,6 @@ static children *run_grid(const wbcpu_launch *l, bool may_pause)
     return j.children;
 }
 
-
 extern "C" void wbcpu_refuse_launch(unsigned most)
 {
     self()->job->most_threads = most;

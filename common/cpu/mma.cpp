@@ -1,10 +1,10 @@
 /* mma.cpp - mma and ldmatrix of cuda/mma.cuh. The last lane that arrives does the work of
  * its warp. Here and not in the header, because check mode does not optimize programs. */
 #include "include/wbcpu/mma.h"
-#include "include/wbcpu/tile_products.h"
 #include "check/hooks.h"
 #include "include/cuda_bf16.h"
 #include "include/cuda_fp16.h"
+#include "include/wbcpu/tile_products.h"
 
 #include <string.h>
 #include <utility>

@@ -217,6 +217,7 @@ static void wait_for_host(worker *w)
     static thread_local double since;
     const double now = (double)wbcpu_nanoseconds() * 1e-9;
     if (w->yields == 1) since = now;
+    if (check::enabled) return; /* it has a limit of CPU time (WB_CHECK_SECONDS) */
     if (now - since > PAUSE) pause_launch(w);
     if (now - since < SECONDS) return;
     char where[300];

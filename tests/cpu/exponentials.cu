@@ -24,8 +24,11 @@ template <int F> __global__ void compute(float *y, const float *x)
 
 static double exact(int f, double x)
 {
-    return f == EXP ? exp(x) : f == EXP2 ? exp2(x) : f == EXPM1 ? expm1(x)
-           : f == TANH ? tanh(x) : log(x);
+    return f == EXP     ? exp(x)
+           : f == EXP2  ? exp2(x)
+           : f == EXPM1 ? expm1(x)
+           : f == TANH  ? tanh(x)
+                        : log(x);
 }
 
 static float h_x[N], h_y[N];

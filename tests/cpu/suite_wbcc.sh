@@ -351,8 +351,13 @@ __device__ int scan(volatile int *v, int x, int steps)
 }
 __global__ void sums(int *out)
 {
-    __shared__ int s[64];
-    out[threadIdx.x] = scan(s, threadIdx.x, 5);
+    __shared__ int s[64], swapped[32];
+    const int t = threadIdx.x;
+    swapped[t] = t;
+    __syncwarp();
+    swapped[t] += swapped[t ^ 1];
+    __syncwarp();
+    out[t] = scan(s, swapped[t] - (t ^ 1), 5);
 }
 int main()
 {

@@ -5,6 +5,11 @@
  *     v[t] += v[t + 32];
  *     if (t >= 16) { v[t] += v[t - 16]; }
  *
+ * or one statement in which two lanes read each other's element and change their own, with
+ * int t = threadIdx.x;
+ *
+ *     s[t] += s[t ^ 8];
+ *
  * Here each lane would run all of them before the next lane begins. The translator warns.
  * With WB_LOCKSTEP=1, wbcc's default, the lanes wait for one another before the first
  * statement, between the reads and the write of each one, and after it. A lane that skips
@@ -85,6 +90,37 @@ find_exchange(const struct source *s, int i, const struct names *volatiles)
     return again && !is(s, next(s, x.end), "else") ? x : none;
 }
 
+/* A statement s[t] op= s[t ^ ...]; */
+static struct exchange
+find_swap(const struct source *s, int i, const struct names *indices)
+{
+    struct exchange x = {-1, -1, -1, 0, 0};
+    int open = next(s, i), t = next(s, open), close = next(s, t), op = next(s, close);
+    if (!is(s, open, "[") || !is_name(s, t) || mate(s, open) != close ||
+        !is_known(indices, &s->tokens[t]) || !is(s, op + 1, "="))
+        return x;
+    int other = next(s, op + 1), from = next(s, other), u = next(s, from);
+    int semicolon = next(s, mate(s, from));
+    if (!is_name(s, other) || !is(s, from, "[") || mate(s, from) < 0 ||
+        !is(s, next(s, u), "^") || !is(s, semicolon, ";"))
+        return x;
+    if (!is_known(&(struct names){{&s->tokens[i]}, 1}, &s->tokens[other]) ||
+        !is_known(&(struct names){{&s->tokens[t]}, 1}, &s->tokens[u]))
+        return x;
+    x.assign = op + 1;
+    x.semicolon = x.end = semicolon;
+    return x;
+}
+
+/* 1 if the name at i is given the value threadIdx.x. */
+static int is_thread_index(const struct source *s, int i)
+{
+    int equals = next(s, i), index = next(s, equals), dot = next(s, index),
+        member = next(s, dot);
+    return is_name(s, i) && is(s, equals, "=") && is(s, index, "threadIdx") &&
+           is(s, member, "x") && is(s, next(s, member), ";");
+}
+
 static void wait_around(struct source *s, const struct exchange *x)
 {
     struct token *assign = &s->tokens[x->assign], *semicolon = &s->tokens[x->semicolon];
@@ -100,16 +136,23 @@ static void wait_around(struct source *s, const struct exchange *x)
                      : " ::wbcpu_lockstep();";
 }
 
+static void add_name(struct names *n, const struct token *t)
+{
+    if (n->count < MAX_VOLATILE && !is_known(n, t)) n->token[n->count++] = t;
+}
+
 void rewrite_lockstep(struct source *s)
 {
-    struct names volatiles = {{0}, 0};
+    struct names volatiles = {{0}, 0}, indices = {{0}, 0};
     for (int i = 0; i < s->count && !given_up; i++) {
         int name = is(s, i, "volatile") ? declared(s, i) : -1;
-        if (name > 0 && volatiles.count < MAX_VOLATILE)
-            volatiles.token[volatiles.count++] = &s->tokens[name];
-        if (!is_name(s, i) || !volatiles.count) continue;
+        if (name > 0) add_name(&volatiles, &s->tokens[name]);
+        if (is_thread_index(s, i)) add_name(&indices, &s->tokens[i]);
+        if (!is_name(s, i)) continue;
         struct exchange x = find_exchange(s, i, &volatiles);
-        if (x.end < 0 || find_exchange(s, next(s, x.end), &volatiles).end < 0) continue;
+        int several = x.end > 0 && find_exchange(s, next(s, x.end), &volatiles).end > 0;
+        if (!several) x = find_swap(s, i, &indices);
+        if (x.end < 0) continue;
         int first = i, before = previous(s, i);
         if (!s->tokens[i].before &&
             (is(s, before, ";") || is(s, before, "{") || is(s, before, "}")))
@@ -120,8 +163,12 @@ void rewrite_lockstep(struct source *s)
         }
         warn_at(
             s, first,
-            "these statements need lanes in lockstep, which no GPU since Volta promises: "
-            "write __syncwarp() between them; WB_LOCKSTEP=1 runs them in lockstep, "
-            "WB_LOCKSTEP=0 does not");
+            several
+                ? "these statements need lanes in lockstep, which no GPU since Volta "
+                  "promises: write __syncwarp() between them; WB_LOCKSTEP=1 runs them "
+                  "in lockstep, WB_LOCKSTEP=0 does not"
+                : "this statement needs lanes in lockstep, which no GPU since Volta "
+                  "promises: read into a variable, then __syncwarp() and write; "
+                  "WB_LOCKSTEP=1 runs it in lockstep, WB_LOCKSTEP=0 does not");
     }
 }

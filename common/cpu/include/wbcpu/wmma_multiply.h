@@ -49,8 +49,8 @@ struct lane_fragments {
 
 /* copy(element of the matrix, element of the lane, how many adjacent ones) for all elements */
 template <int R, int C, class T, class Pointer, class Copy>
-inline void
-each_element(T (*m)[C], lane_fragments *const *lanes, Pointer lane_fragments::*which, Copy copy)
+inline void each_element(
+    T (*m)[C], lane_fragments *const *lanes, Pointer lane_fragments::*which, Copy copy)
 {
     constexpr int together = R % 8 || C % 8 ? 1 : 2;
     for (int lane = 0; lane < 32; lane++) {
