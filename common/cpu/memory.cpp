@@ -13,6 +13,7 @@
 #include "scheduler.h"
 #include "stream.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -48,6 +49,7 @@ struct device_memory {
     size_t size = 0;
     size_t low_water = 0;  /* nothing has been allocated before this offset */
     size_t high_water = 0; /* nor beyond this one */
+    size_t accessible = 0; /* an access beyond this one is illegal, as with a GPU */
     std::map<char *, size_t> allocated;
     std::map<char *, size_t> free; /* by address; adjacent blocks are merged */
     std::set<std::pair<size_t, char *>> free_by_size; /* the same blocks by size */
@@ -83,7 +85,8 @@ bool reserve_device_memory()
     for (size_t size = (size_t)1 << 40; size >= (size_t)64 << 20; size /= 2) {
         size_t whole = check::enabled ? 2 * size : size; /* managed memory follows */
         void *m = mmap(
-            nullptr, whole + huge_page, PROT_READ | PROT_WRITE,
+            nullptr, whole + huge_page,
+            check::enabled ? PROT_READ | PROT_WRITE : PROT_NONE,
             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (m == MAP_FAILED) continue;
         device_base = ((uintptr_t)m + huge_page - 1) / huge_page * huge_page;
@@ -96,7 +99,8 @@ bool reserve_device_memory()
         /* In check mode addresses are not used again: most pages would stay almost empty. */
         if (!check::enabled) madvise(device.base, whole, MADV_HUGEPAGE);
         device.size = size;
-        if (check::enabled) {
+        if (check::enabled) { /* which reports illegal accesses, and lets them happen */
+            device.accessible = size;
             /* An index far below 0 is still an address of device memory. */
             device.low_water = device.high_water = size / 4 / alignment * alignment;
             guarded = true;
@@ -195,11 +199,24 @@ static void add_free(char *p, size_t bytes)
     device.free_by_size.insert({bytes, p});
 }
 
+/* The first bytes of device memory become accessible, in whole pages. */
+static bool make_accessible(size_t bytes)
+{
+    if (bytes <= device.accessible) return true;
+    size_t end = std::min((bytes + huge_page - 1) / huge_page * huge_page, device.size);
+    char *first = device.base + device.accessible;
+    if (mprotect(first, end - device.accessible, PROT_READ | PROT_WRITE)) return false;
+    device.accessible = end;
+    return true;
+}
+
 static char *allocate(size_t bytes)
 {
     auto fit = device.free_by_size.lower_bound({bytes, nullptr});
     if (fit == device.free_by_size.end()) {
-        if (bytes > device.size - device.high_water) return nullptr;
+        if (bytes > device.size - device.high_water ||
+            !make_accessible(device.high_water + bytes))
+            return nullptr;
         char *p = device.base + device.high_water;
         device.high_water += bytes;
         if (guarded && open_count == 0)
