@@ -39,6 +39,7 @@ struct address_range {
     size_t size;
     size_t low_water;  /* nothing has been allocated before this offset */
     size_t high_water; /* nor beyond this one */
+    size_t accessible; /* an access beyond this one is illegal, as with a GPU */
 };
 extern address_range device_range;
 char *extend_device_range(size_t bytes); /* above high_water; NULL: it is full */
