@@ -102,8 +102,10 @@ static bool make_accessible(size_t bytes)
 {
     size_t from = device_range.accessible;
     if (bytes <= from) return true;
-    size_t to = std::min((bytes + huge_page - 1) / huge_page * huge_page, device_range.size);
-    if (mprotect(device_range.base + from, to - from, PROT_READ | PROT_WRITE)) return false;
+    size_t to =
+        std::min((bytes + huge_page - 1) / huge_page * huge_page, device_range.size);
+    if (mprotect(device_range.base + from, to - from, PROT_READ | PROT_WRITE))
+        return false;
     device_range.accessible = to;
     return true;
 }
