@@ -7,7 +7,7 @@
 enum { MAX_SPECIFIERS = 16, MAX_TOKENS = 1000 }; /* of one declaration */
 
 /* The specifier `word` next to the one at i (extern __shared__, __shared__ extern, static
- * volatile __shared__), or -1. Directives may lie between them: #endif after __constant__ */
+ * volatile __shared__), or -1. */
 static int specifier(const struct source *s, int i, const char *word)
 {
     int n = 0;
@@ -15,11 +15,8 @@ static int specifier(const struct source *s, int i, const char *word)
          k = previous(s, k))
         if (is(s, k, word)) return k;
     n = 0;
-    int k = next(s, i), inside = s->tokens[i].in_directive;
-    for (; (k < s->count && s->tokens[k].in_directive && !inside) ||
-           (is_name(s, k) && n++ < MAX_SPECIFIERS);
-         k = next(s, k))
-        if (is(s, k, word) && s->tokens[k].in_directive == inside) return k;
+    for (int k = next(s, i); is_name(s, k) && n++ < MAX_SPECIFIERS; k = next(s, k))
+        if (is(s, k, word)) return k;
     return -1;
 }
 
