@@ -7,6 +7,7 @@
  */
 #include "memory.h"
 
+#include <algorithm>
 #include <sys/mman.h>
 
 namespace wbcpu
@@ -22,6 +23,7 @@ bool results_stay;
 uintptr_t device_base;
 size_t device_bytes;
 static int open_count;
+static size_t accessible; /* an access beyond this offset is illegal, as with a GPU */
 
 bool reserve_device_memory()
 {
@@ -30,7 +32,8 @@ bool reserve_device_memory()
     for (size_t size = (size_t)1 << 40; size >= (size_t)64 << 20; size /= 2) {
         size_t whole = check::enabled ? 2 * size : size; /* managed memory follows */
         void *m = mmap(
-            nullptr, whole + huge_page, PROT_READ | PROT_WRITE,
+            nullptr, whole + huge_page,
+            check::enabled ? PROT_READ | PROT_WRITE : PROT_NONE,
             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (m == MAP_FAILED) continue;
         device_base = ((uintptr_t)m + huge_page - 1) / huge_page * huge_page;
@@ -43,7 +46,8 @@ bool reserve_device_memory()
         /* In check mode addresses are not used again: most pages would stay almost empty. */
         if (!check::enabled) madvise(device_range.base, whole, MADV_HUGEPAGE);
         device_range.size = size;
-        if (check::enabled) {
+        if (check::enabled) { /* which reports illegal accesses, and lets them happen */
+            accessible = size;
             /* An index far below 0 is still an address of device memory. */
             device_range.low_water = device_range.high_water =
                 size / 4 / alignment * alignment;
@@ -93,9 +97,23 @@ extern "C" void wbcpu_guard(int on)
     protect(on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
+/* The first bytes of the range become accessible, in whole pages. */
+static bool make_accessible(size_t bytes)
+{
+    if (bytes <= accessible) return true;
+    size_t end =
+        std::min((bytes + huge_page - 1) / huge_page * huge_page, device_range.size);
+    char *first = device_range.base + accessible;
+    if (mprotect(first, end - accessible, PROT_READ | PROT_WRITE)) return false;
+    accessible = end;
+    return true;
+}
+
 char *extend_device_range(size_t bytes)
 {
-    if (bytes > device_range.size - device_range.high_water) return nullptr;
+    if (bytes > device_range.size - device_range.high_water ||
+        !make_accessible(device_range.high_water + bytes))
+        return nullptr;
     char *p = device_range.base + device_range.high_water;
     device_range.high_water += bytes;
     if (guarded && open_count == 0)
