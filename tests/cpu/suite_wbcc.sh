@@ -3,7 +3,7 @@
 # that test themselves, one per feature that CUDA programs use.
 . "$(dirname "$0")/../tap.sh"
 [ "$BACKEND" = cpu ] || { skip "wbcc" "it is for computers without a GPU"; tap_done; }
-wbcc=$PWD/tools/wbcc foreign=$PWD/tests/cpu/foreign
+wbcc=$PWD/tools/wbcc foreign=$PWD/tests/cpu/foreign features=$PWD/tests/cpu/features
 export WBCC_BUILD=$TMP/back-end
 unset CXX CC
 mkdir "$TMP/work" && cd "$TMP/work" || exit 1
@@ -412,22 +412,26 @@ check_says "-fsanitize=shift names a shift by 32" "shift.cu:2:" \
 # --- features that programs use ---------------------------------------------------------
 # One source of all programs, each in a namespace: the headers are read once.
 {
-    cat "$foreign"/*.cu | grep '^#include <' | sort -u
-    for program in "$foreign"/*.cu; do
+    cat "$foreign"/*.cu "$features"/*.cu | grep '^#include <' | sort -u
+    for program in "$foreign"/*.cu "$features"/*.cu; do
         printf 'namespace test_%s {\n#include "%s"\n}\n' "$(basename "$program" .cu)" "$program"
     done
     echo 'int main(int, char **argv) {'
-    for program in "$foreign"/*.cu; do
+    for program in "$foreign"/*.cu "$features"/*.cu; do
         name=$(basename "$program" .cu)
         echo "if (!strcmp(argv[1], \"$name\")) return test_$name::main();"
     done
     echo 'return 99; }'
 } >all.cu
-check "the programs of tests/cpu/foreign compile" "$wbcc" -O0 all.cu -o all
+check "the programs of tests/cpu/foreign and features compile" "$wbcc" -O0 all.cu -o all
 for program in "$foreign"/*.cu; do
     name=$(basename "$program" .cu)
     shows=$(sed -n '1s,^/\* *\([^.]*\).*,\1,p' "$program")
     check "$name: $shows" ./all "$name"
     check "docs/wbcc.md lists it" grep -qF "| \`$name.cu\` | $shows |" "${wbcc%/tools/*}/docs/wbcc.md"
+done
+echo "# the table in docs/wbcc.md: tests/cpu/features.sh"
+for program in "$features"/*.cu; do
+    check "$(basename "$program")" ./all "$(basename "$program" .cu)"
 done
 tap_done
