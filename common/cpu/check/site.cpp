@@ -52,10 +52,11 @@ static backtrace_state *debug_information()
 
 std::string shown_path(std::string file)
 {
-    static const std::string here = [] {
+    /* never destroyed: the report is written when static objects are gone */
+    static const std::string &here = *new std::string([] {
         char path[4096];
         return getcwd(path, sizeof path) ? std::string(path) + "/" : std::string("/");
-    }();
+    }());
     if (here.size() > 1 && file.compare(0, here.size(), here) == 0)
         file.erase(0, here.size());
     if (file.compare(0, 2, "./") == 0) file.erase(0, 2);
