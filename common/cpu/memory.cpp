@@ -133,6 +133,14 @@ struct allocating_node {
 
 /* --- allocating and freeing ----------------------------------------------------------- */
 
+size_t refused_bytes;
+
+cudaError_t out_of_memory(size_t bytes)
+{
+    refused_bytes = bytes;
+    return fail(cudaErrorMemoryAllocation);
+}
+
 static cudaError_t device_malloc(void **p, size_t bytes, bool captured = false)
 {
     if (!p) return fail(cudaErrorInvalidValue);
@@ -146,13 +154,13 @@ static cudaError_t device_malloc(void **p, size_t bytes, bool captured = false)
     size_t whole = (bytes + alignment - 1) / alignment * alignment;
     if (!checked_by_asan) whole += gap; /* AddressSanitizer has its own gaps */
     if (whole < bytes || bytes > physical_memory() - bytes_allocated)
-        return fail(cudaErrorMemoryAllocation);
+        return out_of_memory(bytes);
     char *q;
     if (checked_by_asan)
         q = static_cast<char *>(aligned_alloc(alignment, whole));
     else
         q = reserve_device_memory() ? allocate(whole) : nullptr;
-    if (!q) return fail(cudaErrorMemoryAllocation);
+    if (!q) return out_of_memory(bytes);
     allocated[q] = whole;
     bytes_allocated += whole;
     check::allocated(q, bytes, cudaMemoryTypeDevice);

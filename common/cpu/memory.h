@@ -46,6 +46,7 @@ void leave_device_range(); /* in check mode: what is allocated so far is not use
 
 /* memory.cpp */
 char *device_block(const void *p); /* the allocation that p points into, or NULL */
+cudaError_t out_of_memory(size_t bytes); /* an allocation fails */
 
 /* host_memory.cpp */
 cudaError_t free_host_block(void *p, cudaMemoryType type); /* the memory_lock is held */

@@ -185,11 +185,16 @@ static const char *kind_of_crash(int signal, const void *address)
 
 static void on_crash(int signal, siginfo_t *info, void *)
 {
-    char where[512], text[700];
+    char where[512], text[800];
     if (wbcpu_where(where, sizeof where)) {
         int n = snprintf(
             text, sizeof text, "error: %s in %s\n", kind_of_crash(signal, info->si_addr),
             where);
+        if (refused_bytes) /* its pointer may be the one that the kernel got */
+            n += snprintf(
+                text + n, sizeof text - (size_t)n,
+                "    an allocation of %zu bytes failed before this: out of memory\n",
+                refused_bytes);
         if (write(STDERR_FILENO, text, (size_t)n) < 0) { /* nothing else to try */
         }
     } else {

@@ -228,6 +228,7 @@ extern bool guarded;          /* host code cannot access device memory */
 extern bool results_stay;     /* copies to the host fail */
 extern uintptr_t device_base; /* the range of addresses that cudaMalloc uses */
 extern size_t device_bytes;
+extern size_t refused_bytes; /* of the last allocation that failed, or 0 */
 void open_guarded_memory();
 void close_guarded_memory();
 inline void open_device_memory() /* for a kernel or a copy */

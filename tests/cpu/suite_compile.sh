@@ -195,8 +195,8 @@ check_fails "a shuffle in an if waits for lanes that do not come" \
 build "${CXX:-g++}" tests/cpu/wrong/run_crash.cu "$TMP/run" -O2 >"$TMP/.out" 2>&1
 check_fails "a crash in such a kernel names 16 threads" \
     "block (0,0,0), threads (32,1,0) to (47,1,0); WB_SHUFFLE=1 finds which" "$TMP/run"
-check_fails "device memory that is not allocated, far away" "run_crash.cu:13), block (0" \
-    "$TMP/run" far
+check_fails "an access far from any allocation, after one that failed" \
+    "an allocation of 1125899906842624 bytes failed before this" "$TMP/run" far
 check_fails "and in a seeded order the thread" "block (0,0,0), thread (33,1,0)" \
     env WB_THREADS=1 WB_SHUFFLE=3 "$TMP/run"
 

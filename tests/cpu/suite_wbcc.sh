@@ -52,14 +52,25 @@ check "-run ends with the program's exit code" exits 7 "$wbcc" -run -run-args 7 
 cat >twice.cuh <<'END'
 __device__ float twice(float x);
 __global__ void twice_all(float *x);
+#ifdef __CUDACC_RDC__
+extern __constant__ float factor;
+#else
+#define factor FACTOR
+#endif
 END
 cat >twice.cu <<'END'
 #include "twice.cuh"
-__device__ float twice(float x) { return FACTOR * x; }
+#ifdef __CUDACC_RDC__
+__constant__ float factor = FACTOR;
+#endif
+__device__ float twice(float x) { return factor * x; }
 END
 cat >kernel.cu <<'END'
 #include "twice.cuh"
-__global__ void twice_all(float *x) { x[threadIdx.x] = twice(x[threadIdx.x]); }
+__global__ void twice_all(float *x)
+{
+    x[threadIdx.x] = twice(x[threadIdx.x]) + factor - FACTOR;
+}
 END
 cat >host.cpp <<'END'
 #include <cuda_runtime.h>

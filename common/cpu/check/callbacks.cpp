@@ -40,11 +40,17 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
             host ? v->name : format("address %#lx", (unsigned long)address);
         f->what = host ? v->name : "";
         f->message = format(
-            "%s %u bytes at %s, which is %s", a.write ? "writes" : "reads", bytes,
-            where.c_str(), null ? "a null pointer or close to one" : "host memory");
+            "%s %u byte%s at %s, which is %s", a.write ? "writes" : "reads", bytes,
+            bytes == 1 ? "" : "s", where.c_str(),
+            null ? "a null pointer or close to one" : "host memory");
         f->fix = null ? "pass a pointer that cudaMalloc returned"
                       : "copy the data to device memory with cudaMemcpy and pass that "
                         "pointer";
+        if (refused_bytes)
+            f->fix = format(
+                "look at what each allocation returns: one of %zu bytes failed, out of "
+                "memory",
+                refused_bytes);
         publish(f);
     }
     abandon(w, cudaErrorIllegalAddress);

@@ -1,4 +1,4 @@
-/* cuBLAS: a matrix product */
+/* cuBLAS: a matrix multiply */
 #include <cstdio>
 #include <cublas_v2.h>
 int main()

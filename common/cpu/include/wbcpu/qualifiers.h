@@ -68,7 +68,8 @@
  * variables. The next block on this CPU thread finds the values of the previous one. */
 #define __shared__ static __thread __attribute__((aligned(16)))
 #endif
-#ifdef WBCPU_MODULE /* cuModuleGetGlobal finds it */
+/* cuModuleGetGlobal finds it, or with -rdc=true another file that declares it extern. */
+#if defined(WBCPU_MODULE) || defined(__CUDACC_RDC__)
 #define __constant__
 #else
 #define __constant__ static
