@@ -22,8 +22,8 @@ bool guarded;
 bool results_stay;
 uintptr_t device_base;
 size_t device_bytes;
-size_t refused_bytes;
 static int open_count;
+static size_t accessible; /* an access beyond this offset is illegal, as with a GPU */
 
 bool reserve_device_memory()
 {
@@ -47,7 +47,7 @@ bool reserve_device_memory()
         if (!check::enabled) madvise(device_range.base, whole, MADV_HUGEPAGE);
         device_range.size = size;
         if (check::enabled) { /* which reports illegal accesses, and lets them happen */
-            device_range.accessible = size;
+            accessible = size;
             /* An index far below 0 is still an address of device memory. */
             device_range.low_water = device_range.high_water =
                 size / 4 / alignment * alignment;
@@ -100,15 +100,15 @@ extern "C" void wbcpu_guard(int on)
 /* The first bytes of the range become accessible, in whole pages. */
 static bool make_accessible(size_t bytes)
 {
-    size_t from = device_range.accessible;
-    if (bytes <= from) return true;
-    size_t to =
+    if (bytes <= accessible) return true;
+    size_t end =
         std::min((bytes + huge_page - 1) / huge_page * huge_page, device_range.size);
-    if (mprotect(device_range.base + from, to - from, PROT_READ | PROT_WRITE))
-        return false;
-    device_range.accessible = to;
+    char *first = device_range.base + accessible;
+    if (mprotect(first, end - accessible, PROT_READ | PROT_WRITE)) return false;
+    accessible = end;
     return true;
 }
+
 char *extend_device_range(size_t bytes)
 {
     if (bytes > device_range.size - device_range.high_water ||

@@ -30,13 +30,13 @@ static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
     *p = nullptr;
     if (!bytes)
         return type == cudaMemoryTypeManaged ? fail(cudaErrorInvalidValue) : cudaSuccess;
-    if (bytes > physical_memory()) return fail(cudaErrorMemoryAllocation);
+    if (bytes > physical_memory()) return out_of_memory(bytes);
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
     if (check::enabled && type == cudaMemoryTypeManaged)
         *p = checked_managed(bytes);
     else
         *p = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (!*p) return fail(cudaErrorMemoryAllocation);
+    if (!*p) return out_of_memory(bytes);
     blocks()[static_cast<char *>(*p)] = {bytes, type};
     check::allocated(*p, bytes, type);
     check::host_wrote(*p, bytes);

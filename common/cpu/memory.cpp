@@ -133,7 +133,9 @@ struct allocating_node {
 
 /* --- allocating and freeing ----------------------------------------------------------- */
 
-static cudaError_t out_of_memory(size_t bytes)
+size_t refused_bytes;
+
+cudaError_t out_of_memory(size_t bytes)
 {
     refused_bytes = bytes;
     return fail(cudaErrorMemoryAllocation);

@@ -39,7 +39,6 @@ struct address_range {
     size_t size;
     size_t low_water;  /* nothing has been allocated before this offset */
     size_t high_water; /* nor beyond this one */
-    size_t accessible; /* an access beyond this one is illegal, as with a GPU */
 };
 extern address_range device_range;
 char *extend_device_range(size_t bytes); /* above high_water; NULL: it is full */
@@ -47,6 +46,7 @@ void leave_device_range(); /* in check mode: what is allocated so far is not use
 
 /* memory.cpp */
 char *device_block(const void *p); /* the allocation that p points into, or NULL */
+cudaError_t out_of_memory(size_t bytes); /* an allocation fails */
 
 /* host_memory.cpp */
 cudaError_t free_host_block(void *p, cudaMemoryType type); /* the memory_lock is held */

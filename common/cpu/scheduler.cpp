@@ -5,10 +5,10 @@
  * ends this mode: its registers stay on its stack, the other threads get a bit each in
  * the masks of their warps, and the scheduler continues with the next thread on another
  * stack. When the last thread has arrived at a barrier or a collective, the first thread
- * continues. After its first collective behind a barrier, a warp waits until the others
- * have completed theirs, too. So many programs that lack a barrier give the right result,
- * as on a GPU, where warps take turns all the time: a forgotten barrier before a block's
- * sums in shared memory are overwritten is the usual case.
+ * continues. After its first collective since a barrier, a warp waits until the others have
+ * completed theirs, too. So many programs that lack a barrier give the right result, as on
+ * a GPU, where warps take turns all the time. Usually the missing barrier is the one that
+ * keeps a block's partial sums until all have read them.
  */
 #include "scheduler.h"
 
@@ -72,7 +72,7 @@ void leave_sequential(worker *w)
     w->warps_ready = 0;
     w->alive = (int)(threads - running);
     w->waiting = 0;
-    w->behind_barrier = 0;
+    w->after_barrier = 0;
     w->predicates = 0;
     for (int i = 0; i < w->warps; i++) {
         warp *q = &w->warp_table[i];
@@ -251,7 +251,7 @@ static void release_barrier(worker *w)
         q->ready = q->alive;
         if (q->alive) w->warps_ready |= bit(i);
     }
-    w->behind_barrier = w->warps_ready;
+    w->after_barrier = w->warps_ready;
 }
 
 extern "C" resume wbcpu_at_barrier(void *stack);
@@ -315,7 +315,7 @@ RARE static resume ask_active(worker *w, void *stack)
     w->warp->asking |= bit(w->lane);
     return wait_here(w, stack);
 }
-/* All lanes of the mask have arrived. Warps that are behind a barrier take turns. */
+/* All lanes of the mask have arrived. After a barrier, warps take turns. */
 __attribute__((noinline)) static resume
 last_at_collective(worker *w, uint32_t lanes, void *stack)
 {
@@ -326,9 +326,9 @@ last_at_collective(worker *w, uint32_t lanes, void *stack)
     q->arrived &= ~lanes;
     q->ready |= lanes;
     lanes |= bit(lane); /* a wrong mask lacks the lane itself */
-    if (w->behind_barrier & bit(w->warp_number)) {
-        w->behind_barrier &= ~bit(w->warp_number);
-        uint32_t others = w->behind_barrier & w->warps_ready;
+    if (w->after_barrier & bit(w->warp_number)) {
+        w->after_barrier &= ~bit(w->warp_number);
+        uint32_t others = w->after_barrier & w->warps_ready;
         q = &w->warp_table[__builtin_ctz(others ? others : w->warps_ready)];
         lanes = q->ready;
     }

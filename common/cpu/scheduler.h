@@ -73,7 +73,7 @@ struct worker : wbcpu_worker {
     wbcpu::warp *warp;
     int warp_number, lane, warps;
     uint32_t warps_ready; /* bit w: warp w has ready lanes */
-    uint32_t behind_barrier; /* bit w: warp w has completed no collective since */
+    uint32_t after_barrier; /* bit w: warp w has completed no collective since the last one */
     int alive;            /* threads that have not exited the kernel */
     int waiting;          /* of these, threads at the barrier */
     uint64_t predicates, predicates_released; /* for __syncthreads_count, _or, _and */
