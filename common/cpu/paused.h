@@ -15,7 +15,7 @@ struct worker;
 struct node;
 
 extern std::atomic<bool> launch_paused;
-/* By the kernel's thread: returns when the host waits, or at once if it does already. */
+/* By the kernel's thread: returns when the host waits, or immediately if it does already. */
 void pause_launch(worker *w);
 /* By the host: the launch, for as long as it is paused */
 void keep_paused(std::shared_ptr<node> launch);

@@ -72,10 +72,10 @@ struct worker : wbcpu_worker {
     /* The running thread. Valid unless `sequential`. */
     wbcpu::warp *warp;
     int warp_number, lane, warps;
-    uint32_t warps_ready; /* bit w: warp w has ready lanes */
-    uint32_t after_barrier; /* bit w: warp w has completed no collective since the last one */
-    int alive;            /* threads that have not exited the kernel */
-    int waiting;          /* of these, threads at the barrier */
+    uint32_t warps_ready;   /* bit w: warp w has ready lanes */
+    uint32_t after_barrier; /* bit w: warp w has completed no collective since then */
+    int alive;              /* threads that have not exited the kernel */
+    int waiting;            /* of these, threads at the barrier */
     uint64_t predicates, predicates_released; /* for __syncthreads_count, _or, _and */
     bool shuffled;                            /* threads run in a seeded order */
     uint64_t random;                          /* state of its generator */
@@ -122,7 +122,8 @@ bool next_block(worker *w); /* moves to the first thread of the next block; fals
 /* Runs the blocks [from, to), then those that no worker has taken. */
 void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long long to);
 void run_blocks(void *job, worker *w); /* those that no worker has taken */
-void continue_blocks(worker *w, void *stack); /* of a paused launch, on its thread's stack */
+void continue_blocks(
+    worker *w, void *stack); /* of a paused launch, on its thread's stack */
 
 /* limits.cpp */
 size_t dynamic_shared_limit(); /* bytes that a launch may request */

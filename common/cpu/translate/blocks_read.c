@@ -97,9 +97,9 @@ static int find_constants(struct kernel *k)
     for (int n = 0; n < k->item_count; n++) {
         struct item *item = &k->items[n];
         if (item->kind == LOOP && !is_constant(k, n, 1))
-            return refuse(k, "a loop with a barrier may differ from thread to thread");
+            return refuse(k, "a loop with a barrier may differ between threads");
         if (item->kind == IF && !find_branches(k, n))
-            return refuse(k, "an `if` with a barrier may differ from thread to thread");
+            return refuse(k, "an `if` with a barrier may differ between threads");
         if (item->by_thread) branches += (item->kind == IF) - (item->kind == IF_END);
         if (item->kind == DECLARATION) {
             item->again = can_repeat(k, n);

@@ -67,7 +67,7 @@ int is_attribute(const struct outline *o, int i);
 
 /* --- architecture.c ----------------------------------------------------------------- */
 
-/* Marks the bodies of which write_versions makes two. */
+/* Marks the bodies that write_versions writes twice. */
 void name_architecture(struct source *s, const struct outline *o);
 
 /* --- shifts.c ----------------------------------------------------------------------- */

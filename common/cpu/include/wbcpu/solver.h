@@ -60,7 +60,7 @@ void solve_triangular(bool upper, char op, bool unit, long n, matrix_view<T> a, 
     for (long step = 0; step < n; step++) {
         bool forward = upper != (op == 'N');
         long k = forward ? step : n - 1 - step;
-        /* the elements of column k beside the diagonal */
+        /* the elements of column k, without the diagonal */
         long from = upper ? 0 : k + 1, count = upper ? k : n - 1 - k;
         const T *x = a.column(k) + from;
         if (op == 'T') b[k] -= dot<false>(count, x, b + from);

@@ -29,8 +29,8 @@ template <class T> inline void rotate(long n, double c, double s, T *x, T *y)
     }
 }
 
-/* A = Q T Q^H, T tridiagonal and real: its diagonal d and off[k] = T(k, k+1). Q replaces A,
- * of which both triangles are read. */
+/* A = Q T Q^H, T tridiagonal and real: its diagonal d and off[k] = T(k, k+1). Both
+ * triangles of A are read, and Q replaces A. */
 template <class T>
 void make_tridiagonal(long n, matrix_view<T> a, double *d, double *off, bool want_q)
 {
@@ -56,7 +56,7 @@ void make_tridiagonal(long n, matrix_view<T> a, double *d, double *off, bool wan
     }
     if (n) d[n - 1] = std::real(a(n - 1, n - 1));
     if (!want_q) return;
-    /* The reflections begin in row 1: they make Q but for its first row and column. */
+    /* The reflections begin in row 1: they make Q except its first row and column. */
     make_q(
         n - 1, n - 1, n - 1, matrix_view<T>{&a(std::min(1L, n - 1), 0), a.ld},
         tau.data());
