@@ -4,6 +4,7 @@
 #include "check/host_hooks.h"
 #include "cublas_v2.h"
 #include "gemm.h"
+#include "paused.h"
 #include "scheduler.h"
 
 #include <cstdlib>
@@ -66,7 +67,9 @@ static inline void *wbcpu_element(const matrix &x, long long index)
 template <class Work> cublasStatus_t wbcpu_run_blas(cublasHandle_t h, const Work &work)
 {
     if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
-    auto opened = [work]() __attribute__((noinline)) { // called from two places
+    wbcpu::finish_paused_launch();  // the result may be a variable of the host
+    auto opened = [work]() __attribute__((noinline))
+    {  // called from two places
         wbcpu::open_device_memory();
         work();
         wbcpu::close_device_memory();

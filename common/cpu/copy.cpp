@@ -2,20 +2,23 @@
 #include "check/host_hooks.h"
 #include "dry.h"
 #include "include/wbcpu.h"
+#include "memory.h"
+#include "paused.h"
 #include "scheduler.h"
 #include "stream.h"
 
 namespace wbcpu
 {
-/* True if dst and src are swapped. As on a GPU, a device pointer may stand where the kind
- * says host, if the other is one, too. Memory outside the range may be a __device__ variable,
+/* True if dst and src are swapped. As on a GPU, a device pointer is also allowed where the
+ * kind says host, if the other is a device pointer, too. Memory outside the range may be a __device__ variable,
  * so nothing is said about two host pointers. */
 static bool contradicts(const void *dst, const void *src, int kind)
 {
     bool to_device = wbcpu_in_device_memory(dst),
          from_device = wbcpu_in_device_memory(src);
     return (kind == cudaMemcpyHostToDevice && from_device && !to_device) ||
-           (kind == cudaMemcpyDeviceToHost && to_device && !from_device);
+           (kind == cudaMemcpyDeviceToHost && to_device && !from_device) ||
+           (kind == cudaMemcpyHostToHost && to_device != from_device);
 }
 
 static bool leaves_device(const copy &c)
@@ -23,6 +26,13 @@ static bool leaves_device(const copy &c)
     return results_stay &&
            (c.kind == cudaMemcpyDeviceToHost ||
             (c.kind == cudaMemcpyDefault && !wbcpu_in_device_memory(c.dst)));
+}
+
+/* The host may free or change such memory as soon as the call returns. */
+static bool has_pageable(const copy &c)
+{
+    return !(wbcpu_in_device_memory(c.src) || in_host_block(c.src)) ||
+           !(wbcpu_in_device_memory(c.dst) || in_host_block(c.dst));
 }
 
 static std::atomic<unsigned long long> device_copies;
@@ -93,7 +103,7 @@ static void move_bytes(char *to, const char *from, size_t bytes)
 static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
 {
     if (cudaError_t e = check_copy(c)) return e;
-    if (wait) finish_paused_launch();
+    if (wait || (launch_paused && has_pageable(c))) finish_paused_launch();
     if (wbcpu_in_device_memory(c.src)) device_copies++;
     const copy given = c;
     std::shared_ptr<char> staged = wait ? nullptr : check::stage(c, stream);

@@ -46,7 +46,7 @@ bool reserve_device_memory()
         /* In check mode addresses are not used again: most pages would stay almost empty. */
         if (!check::enabled) madvise(device_range.base, whole, MADV_HUGEPAGE);
         device_range.size = size;
-        if (check::enabled) { /* which reports illegal accesses, and lets them happen */
+        if (check::enabled) { /* reports illegal accesses, but does not block them */
             accessible = size;
             /* An index far below 0 is still an address of device memory. */
             device_range.low_water = device_range.high_water =

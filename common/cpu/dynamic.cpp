@@ -10,14 +10,17 @@
 
 namespace wbcpu
 {
-constexpr int max_depth = 24; /* as in CUDA; the host's launch is at depth 0 */
+/* The host's launch is at depth 0. CUDA limits the launches that have not ended
+ * (cudaLimitDevRuntimePendingLaunchCount), and a parent ends after its children: a chain of
+ * 2048 children runs on an H200, and the next launch fails. */
+constexpr int max_depth = 2048;
 
 struct children {
     node_list usual, tail;
 };
 
 static std::mutex children_lock; /* guards every job's list */
-static thread_local int depth;    /* of the grid that this host thread launches */
+static thread_local int depth;   /* of the grid that this host thread launches */
 
 int launch_depth()
 {
@@ -37,7 +40,7 @@ cudaError_t check_child(wbcpu_launch *l)
         "%s:%d: launch of %s failed: kernels that launch kernels are nested %d deep, which "
         "is the limit",
         l->file, l->line, l->name, max_depth);
-    return cudaErrorLaunchMaxDepthExceeded;
+    return cudaErrorLaunchPendingCountExceeded;
 }
 
 void refuse_child(const wbcpu_launch *l)

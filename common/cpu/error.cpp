@@ -60,6 +60,8 @@ static const struct {
     E(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
     E(cudaErrorLaunchMaxDepthExceeded,
       "launch would exceed maximum depth of nested launches"),
+    E(cudaErrorLaunchPendingCountExceeded,
+      "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount"),
     E(cudaErrorInvalidDeviceFunction, "invalid device function"),
     E(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     E(cudaErrorInvalidDevice, "invalid device ordinal"),

@@ -55,6 +55,14 @@ extern "C" cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
     return host_malloc(p, bytes, cudaMemoryTypeHost);
 }
 
+bool in_host_block(const void *p)
+{
+    std::lock_guard<std::recursive_mutex> hold(memory_lock);
+    const char *q = static_cast<const char *>(p);
+    auto after = blocks().upper_bound(q);
+    return after != blocks().begin() &&
+           q < std::prev(after)->first + std::prev(after)->second.first;
+}
 cudaError_t free_host_block(void *p, cudaMemoryType type)
 {
     auto block = blocks().find(static_cast<char *>(p));

@@ -104,12 +104,14 @@ void read_shuffle()
 extern "C" void wbcpu_set_shuffle(uint64_t seed)
 {
     check::run_everything();
+    finish_paused_launch();
     get_pool(); /* reads WB_SHUFFLE */
     shuffle_seed = seed;
 }
 extern "C" unsigned long long wbcpu_launch_count()
 {
     check::run_everything();
+    finish_paused_launch();
     return launch_count;
 }
 
@@ -138,8 +140,8 @@ static void delete_kept(void *kept)
 static bool may_pause(const wbcpu_launch *l)
 {
     auto is_one = [](const dim3 &d) { return d.x == 1 && d.y == 1 && d.z == 1; };
-    return is_one(l->grid) && is_one(l->block) && !launch_depth() && !shared_poisoned &&
-           !is_dry() && !check::enabled;
+    return WBCPU_FOREIGN && is_one(l->grid) && is_one(l->block) && !launch_depth() &&
+           !shared_poisoned && !is_dry() && !check::enabled;
 }
 void run_launch(const wbcpu_launch *l)
 {

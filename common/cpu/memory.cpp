@@ -161,6 +161,7 @@ static cudaError_t device_malloc(void **p, size_t bytes, bool captured = false)
     else
         q = reserve_device_memory() ? allocate(whole) : nullptr;
     if (!q) return out_of_memory(bytes);
+    refused_bytes = 0;
     allocated[q] = whole;
     bytes_allocated += whole;
     check::allocated(q, bytes, cudaMemoryTypeDevice);

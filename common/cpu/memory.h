@@ -45,11 +45,12 @@ char *extend_device_range(size_t bytes); /* above high_water; NULL: it is full *
 void leave_device_range(); /* in check mode: what is allocated so far is not used again */
 
 /* memory.cpp */
-char *device_block(const void *p); /* the allocation that p points into, or NULL */
+char *device_block(const void *p);       /* the allocation that p points into, or NULL */
 cudaError_t out_of_memory(size_t bytes); /* an allocation fails */
 
 /* host_memory.cpp */
 cudaError_t free_host_block(void *p, cudaMemoryType type); /* the memory_lock is held */
+bool in_host_block(const void *p); /* in pinned or managed memory */
 }  // namespace wbcpu
 
 #endif

@@ -2,6 +2,7 @@
 #include "paused.h"
 
 #include "graph.h"
+#include "include/wbcpu.h"
 #include "pool.h"
 
 #include <deque>
@@ -48,7 +49,7 @@ void run_after_paused(void (*run)(void *), void (*destroy)(void *), void *work)
     run(work);
 }
 
-/* The next work, unless some of it has paused again */
+/* The next in the queue; NULL: none, or a launch has paused again */
 static std::shared_ptr<node> next_work()
 {
     std::lock_guard<std::mutex> hold(paused.lock);
@@ -78,6 +79,8 @@ static void continue_paused()
 
 void finish_paused_launch()
 {
+    constexpr double SECONDS = 30;
+    const double start = (double)wbcpu_nanoseconds() * 1e-9;
     while (launch_paused && !wbcpu_self)
         if (paused.owner == std::this_thread::get_id()) {
             host_waits = true;
@@ -85,6 +88,12 @@ void finish_paused_launch()
             host_waits = false;
         } else {
             std::this_thread::yield();
+            if ((double)wbcpu_nanoseconds() * 1e-9 - start > SECONDS)
+                stop(
+                    nullptr,
+                    "a kernel waits for the host, and the host thread that launched it "
+                    "has not waited for it for %g s",
+                    SECONDS);
         }
 }
 bool paused_launch_is_busy()

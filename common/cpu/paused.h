@@ -21,7 +21,7 @@ void pause_launch(worker *w);
 void keep_paused(std::shared_ptr<node> launch);
 void run_after_paused(void (*run)(void *), void (*destroy)(void *), void *work);
 void finish_paused_launch();
-/* The kernel runs for a moment. True: it is paused again. */
+/* Lets the kernel run for a moment. True: it has paused again. */
 bool paused_launch_is_busy();
 }  // namespace wbcpu
 #endif

@@ -193,7 +193,7 @@ static void on_crash(int signal, siginfo_t *info, void *)
         if (refused_bytes) /* its pointer may be the one that the kernel got */
             n += snprintf(
                 text + n, sizeof text - (size_t)n,
-                "    an allocation of %zu bytes failed before this: out of memory\n",
+                "    an allocation of %zu bytes failed earlier: out of memory\n",
                 refused_bytes);
         if (write(STDERR_FILENO, text, (size_t)n) < 0) { /* nothing else to try */
         }

@@ -8,14 +8,14 @@
  * continues. After its first collective since a barrier, a warp waits until the others have
  * completed theirs, too. So many programs that lack a barrier give the right result, as on
  * a GPU, where warps take turns all the time. Usually the missing barrier is the one that
- * keeps a block's partial sums until all have read them.
+ * keeps the next reduction from overwriting partial sums that others have not read yet.
  */
 #include "scheduler.h"
 
 #include "check/hooks.h"
 
-#include <vector>
 #include <sched.h>
+#include <vector>
 
 WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
 WBCPU_THREAD_LOCAL dim3 blockDim, gridDim;

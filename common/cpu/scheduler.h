@@ -12,6 +12,12 @@
 
 #include <atomic>
 
+/* 1: the library is wbcc's, for programs written for GPUs: statements that need lanes in
+ * lockstep get them, and kernels may wait for the host. Labs may not. */
+#ifndef WBCPU_FOREIGN
+#define WBCPU_FOREIGN 0
+#endif
+
 namespace wbcpu
 {
 constexpr int max_threads = 1024; /* per block */

@@ -211,14 +211,14 @@ static void yield_core(worker *w)
 constexpr int YIELDS_UNTIL_HELP = 256;
 
 /* The only thread of a launch that waits for memory waits for the host. */
-static void wait_for_host(worker *w)
+static void wait_for_host(worker *w, bool spins)
 {
     constexpr double SECONDS = 30, PAUSE = 1e-3;
     static thread_local double since;
     const double now = (double)wbcpu_nanoseconds() * 1e-9;
     if (w->yields == 1) since = now;
     if (check::enabled) return; /* it has a limit of CPU time (WB_CHECK_SECONDS) */
-    if (now - since > PAUSE) pause_launch(w);
+    if (spins && now - since > PAUSE) pause_launch(w);
     if (now - since < SECONDS) return;
     char where[300];
     wbcpu_where(where, sizeof where);
@@ -237,10 +237,11 @@ extern "C" void wbcpu_yield()
 {
     worker *w = self();
     if (!w) return;
-    w->atomics = 0;
+    const bool spins = w->spins != 0;
+    w->atomics = w->spins = 0;
     if (w->whole_block) return; /* its kernel never waits for memory */
     if (++w->yields == YIELDS_UNTIL_HELP) need_another_block(w);
-    if (w->threads == 1 && w->job->blocks == 1) wait_for_host(w);
+    if (w->threads == 1 && w->job->blocks == 1) wait_for_host(w, spins);
     if (w->job->stopped && !w->gang) leave_launch(w);
     if (w->threads == 1) {
         yield_core(w); /* only another block can make progress */
@@ -269,12 +270,9 @@ extern "C" void wbcpu_yield()
 
 /* Between statements that need lanes in lockstep (translate/lockstep.c). wbcc runs programs
  * that were written for GPUs, which run such statements in lockstep; a lab must not need it. */
-#ifndef WBCPU_LOCKSTEP
-#define WBCPU_LOCKSTEP 0
-#endif
 extern "C" void wbcpu_lockstep()
 {
-    static const bool wanted = number_from("WB_LOCKSTEP", WBCPU_LOCKSTEP) != 0;
+    static const bool wanted = number_from("WB_LOCKSTEP", WBCPU_FOREIGN) != 0;
     if (wanted && self()) wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);
 }
 

@@ -88,9 +88,10 @@ static void orders(void)
     int a[THREADS], b[THREADS], c[THREADS];
     for (auto kernel : {arrive, arrive_late, arrive_block}) {
         int blocks = kernel == arrive_block ? THREADS : 1;
-        const char *what = kernel == arrive        ? "threads"
-                           : kernel == arrive_late ? "threads after a barrier and a shuffle"
-                                                   : "blocks";
+        const char *what = kernel == arrive ? "threads"
+                           : kernel == arrive_late
+                               ? "threads after a barrier and a shuffle"
+                               : "blocks";
         run(0, kernel, blocks, a);
         tap(is_natural(a), "%s in natural order", what);
         run(1, kernel, blocks, a);
@@ -171,7 +172,9 @@ static void guard(void)
     tap(cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDeviceToHost, 0) ==
                 cudaErrorNotPermitted &&
             cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDefault, 0) ==
-                cudaErrorNotPermitted,
+                cudaErrorNotPermitted &&
+            cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyHostToHost, 0) ==
+                cudaErrorInvalidValue,
         "at level 2 nothing can be copied to the host");
     tap(cudaMemcpyAsync(q, p, sizeof h, cudaMemcpyDeviceToDevice, 0) == cudaSuccess,
         "but within device memory");

@@ -177,10 +177,10 @@ check_says "threads as loops" "14" count_blocks tests/cpu/whole_blocks.cu
 check_says "kernels that call functions" "9" count_blocks tests/cpu/whole_calls.cu
 check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
 shown() { WBCPU_LOOPS=1 build/host/translate "$1" "$TMP/t"; }
-check_says "WBCPU_LOOPS shows loops" "functions: loops, if these are plain: scale" \
+check_says "WBCPU_LOOPS shows loops" "functions: loops, if these have plain types: scale" \
     shown tests/cpu/whole_calls.cu
 check_says "and why a kernel is none" \
-    "u: fibers: line 22 is not understood, near \`&\`" shown tests/cpu/no_loops.cu
+    "u: fibers: line 22 cannot be parsed, near \`&\`" shown tests/cpu/no_loops.cu
 echo '#ifdef WBCPU_WHOLE_BLOCKS' >"$TMP/no.cu.cpp"
 rejected_loops() {
     WBCPU_LOOPS=1 tools/compile_blocks.sh "$TMP/no.cu.cpp" sh -c \
@@ -196,7 +196,7 @@ build "${CXX:-g++}" tests/cpu/wrong/run_crash.cu "$TMP/run" -O2 >"$TMP/.out" 2>&
 check_fails "a crash in such a kernel names 16 threads" \
     "block (0,0,0), threads (32,1,0) to (47,1,0); WB_SHUFFLE=1 finds which" "$TMP/run"
 check_fails "an access far from any allocation, after one that failed" \
-    "an allocation of 1125899906842624 bytes failed before this" "$TMP/run" far
+    "an allocation of 1125899906842624 bytes failed earlier" "$TMP/run" far
 check_fails "and in a seeded order the thread" "block (0,0,0), thread (33,1,0)" \
     env WB_THREADS=1 WB_SHUFFLE=3 "$TMP/run"
 

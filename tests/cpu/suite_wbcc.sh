@@ -150,7 +150,7 @@ check_says "headers that the back end does not have, without a use" "2 4 6" "$wb
 check_fails "a use inside #ifdef" "CPU back end: NCCL is not supported: there is one device" \
     "$wbcc" -DSEVERAL_DEVICES solver.cu
 echo 'cusolverSpHandle_t handle;' >>solver.cu
-check_fails "a use" "cusolverSp.h:1:2: error: #error \"CPU back end: of cuSOLVER, only cusolverDn.h is supported" \
+check_fails "a use" "cusolverSp.h:1:2: error: #error \"CPU back end: only cusolverDn.h of cuSOLVER is supported" \
     "$wbcc" solver.cu
 complains 1 "a missing file" "none.cu: no such file" "$wbcc" none.cu
 complains 1 "an unknown option" "unknown option --fast" "$wbcc" --fast scale.cu

@@ -46,9 +46,9 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
         f->fix = null ? "pass a pointer that cudaMalloc returned"
                       : "copy the data to device memory with cudaMemcpy and pass that "
                         "pointer";
-        if (refused_bytes)
+        if (refused_bytes && null)
             f->fix = format(
-                "look at what each allocation returns: one of %zu bytes failed, out of "
+                "check what each allocation returns: one of %zu bytes failed, out of "
                 "memory",
                 refused_bytes);
         publish(f);

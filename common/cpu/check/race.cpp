@@ -22,7 +22,7 @@ fix_of(const char *kind, unsigned thread, unsigned other, bool same_block)
     if (!same_block)
         return "put a cluster_sync(), which all blocks of the cluster call, between the two";
     if (thread / 32 == other / 32)
-        return "put a __syncwarp() or a __syncthreads() between the two";
+        return "put a __syncthreads() between the two; a __syncwarp() is enough within a warp";
     return "put a __syncthreads() between the two";
 }
 

@@ -47,6 +47,7 @@ static void append_token(struct buffer *b, const struct token *t, const char *te
         append_text(b, text ? text : t->text);
     else
         append(b, t->start, (size_t)t->length);
+    if (t->shift && !text && !t->text) append_text(b, t->shift);
     if (t->after) append_text(b, t->after);
 }
 

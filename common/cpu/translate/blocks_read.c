@@ -97,9 +97,9 @@ static int find_constants(struct kernel *k)
     for (int n = 0; n < k->item_count; n++) {
         struct item *item = &k->items[n];
         if (item->kind == LOOP && !is_constant(k, n, 1))
-            return refuse(k, "a loop with a barrier may differ between threads");
+            return refuse(k, "threads may disagree on a loop with a barrier");
         if (item->kind == IF && !find_branches(k, n))
-            return refuse(k, "an `if` with a barrier may differ between threads");
+            return refuse(k, "threads may disagree on an `if` with a barrier");
         if (item->by_thread) branches += (item->kind == IF) - (item->kind == IF_END);
         if (item->kind == DECLARATION) {
             item->again = can_repeat(k, n);
@@ -107,7 +107,7 @@ static int find_constants(struct kernel *k)
             /* These come before their phase: before a return, too, and in all threads. */
             int late = item->effects & DIVIDES && (before & RETURNS || branches);
             if (item->kind == FOR_BLOCK && late)
-                return refuse(k, "only some threads come to a division");
+                return refuse(k, "some threads may not reach a division");
             item->by_row = item->again && item->kind == DECLARATION && !late;
         }
         int constant =

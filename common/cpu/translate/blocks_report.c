@@ -1,8 +1,8 @@
 /* blocks_report.c - if the environment variable WBCPU_LOOPS is set: a line for each kernel
  * that says whether its threads run as loops, and if not, where the translator stopped.
  *
- *     sum.cu:9: kernel sum: loops, if these are plain: total
- *     sum.cu:30: kernel wait: fibers: line 33 is not understood, near `volatile`
+ *     sum.cu:9: kernel sum: loops, if these have plain types: total
+ *     sum.cu:30: kernel wait: fibers: line 33 cannot be parsed, near `volatile`
  */
 #include "blocks_write.h"
 
@@ -28,7 +28,7 @@ append_kernel(struct buffer *b, const struct source *s, const struct kernel *k)
 void show_loops(const struct source *s, struct kernel *k, int i)
 {
     struct buffer b = {0};
-    const char *before = ", if these are plain: ";
+    const char *before = ", if these have plain types: ";
     if (!is_wanted()) return;
     append_kernel(&b, s, k);
     append_text(&b, ": loops");
@@ -55,7 +55,7 @@ void show_fibers(const struct source *s, struct kernel *k, int i)
         append_text(&b, k->why);
     } else {
         int at = k->at < s->count ? k->at : s->count - 1;
-        append_number(&b, "line %d is not understood, near `", s->tokens[at].line);
+        append_number(&b, "line %d cannot be parsed, near `", s->tokens[at].line);
         append_name(&b, k, "", at);
         append_text(&b, "`");
     }

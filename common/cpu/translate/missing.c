@@ -17,7 +17,7 @@ static const struct library {
      "cuDNN is not supported: write the kernel yourself"},
     {"cusolverSp.h cusolverRf.h cusolverMg.h cusolverMp.h",
      "cusolverSp cusolverRf cusolverM",
-     "of cuSOLVER, only cusolverDn.h is supported: use cuSPARSE or a library on the host"},
+     "only cusolverDn.h of cuSOLVER is supported: use cuSPARSE or a library on the host"},
     {"nccl.h", "nccl NCCL_", "NCCL is not supported: there is one device"},
     {"npp.h nppi.h npps.h nppcore.h nppdefs.h", "npp Npp NPP_",
      "NPP is not supported: write the kernel yourself"},

@@ -12,7 +12,7 @@
     "wait wait_prior this_thread_block this_grid tiled_partition coalesced_threads "      \
     "labeled_partition binary_partition memcpy_async inclusive_scan exclusive_scan "      \
     "load_matrix_sync store_matrix_sync fill_fragment mma_sync plus less greater swap"
-/* What nvcc has for host code only. */
+/* Functions that nvcc accepts in host code only. */
 #define HOST_LIBRARY                                                                     \
     "exit abort rand srand drand48 fprintf puts putchar fputs getchar fopen fclose "     \
     "fflush fwrite fread perror strcmp strncmp strcpy strcat sprintf snprintf vprintf "  \
@@ -135,7 +135,9 @@ void check_device_use(const struct body *b, int i)
             ", which CUDA 12 removed from device code: launch what follows as a kernel on "
             "cudaStreamTailLaunch");
     } else if (!flags && in_list(o, i, HOST_LIBRARY)) {
-        refuse(b, i, "calls", ", a function of the host's library: device code has none");
+        refuse(
+            b, i, "calls",
+            ", a function of the host's library: device code cannot call it");
     }
 }
 
@@ -157,5 +159,5 @@ void check_host_use(const struct body *b, int i)
             b, i, "calls",
             ", a __device__ function: write __host__ __device__ before it");
     else if (!flags && b->space == HOST_FUNCTION && in_list(o, i, DEVICE_LIBRARY))
-        refuse(b, i, "calls", ", which only device code can do");
+        refuse(b, i, "calls", ", a device function: only device code can call it");
 }

@@ -1,4 +1,4 @@
-/* text.c - texts that are built: the inside of tokens.h's struct buffer, and others. */
+/* text.c - builds texts: the inside of tokens.h's struct buffer, and others. */
 #include "tokens.h"
 
 #include <stdarg.h>

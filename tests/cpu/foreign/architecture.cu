@@ -1,4 +1,4 @@
-/* `__CUDA_ARCH__`: only device code has it; functions for both have two versions. */
+/* `__CUDA_ARCH__`: only device code has it; functions for both sides have two versions. */
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/transform.h>
@@ -15,10 +15,10 @@ __device__ int warp_of(int thread)
     return -1;
 #endif
 }
-__host__ __device__ int is_host()
+__host__ __device__ int is_host(int width = 32)
 {
 #ifdef __CUDA_ARCH__
-    return 0;
+    return 1 << width;
 #else
     return 1;
 #endif

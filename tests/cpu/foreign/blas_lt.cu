@@ -42,12 +42,18 @@ multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order
         desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
     cublasLtMatmulDescSetAttribute(
         desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    cublasLtMatmulDescSetAttribute(
-        desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &dbias, sizeof dbias);
-    cublasLtMatmulDescSetAttribute(
-        desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &daux, sizeof daux);
-    cublasLtMatmulDescSetAttribute(
-        desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld);
+    const bool has_aux = epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
+                         epilogue == CUBLASLT_EPILOGUE_DGELU ||
+                         epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+    if (epilogue != CUBLASLT_EPILOGUE_DEFAULT && epilogue != CUBLASLT_EPILOGUE_DGELU)
+        cublasLtMatmulDescSetAttribute(
+            desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &dbias, sizeof dbias);
+    if (has_aux) {
+        cublasLtMatmulDescSetAttribute(
+            desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &daux, sizeof daux);
+        cublasLtMatmulDescSetAttribute(
+            desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld);
+    }
     cublasLtMatrixLayoutCreate(&la, CUDA_R_32F, K, M, K);
     cublasLtMatrixLayoutCreate(&lb, CUDA_R_32F, K, N, K);
     cublasLtMatrixLayoutCreate(&lc, CUDA_R_32F, M, N, order == CUBLASLT_ORDER_ROW ? N : M);

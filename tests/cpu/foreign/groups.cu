@@ -45,8 +45,13 @@ __global__ void groups(int *out)
     int equal = cg::reduce(same, i, cg::plus<int>());
     if (i == 1) out[7] = equal; /* 1 + 5 + 9 + 13 */
     if (i < 32) {
+#ifdef __CUDACPU__  // removed in CUDA 9
         int v = __shfl_down(i, 4);
         unsigned even = __ballot(i % 2 == 0);
+#else
+        int v = __shfl_down_sync(~0u, i, 4);
+        unsigned even = __ballot_sync(~0u, i % 2 == 0);
+#endif
         if (i == 3) out[8] = v, out[9] = even == 0x55555555u;
     }
 }

@@ -15,7 +15,7 @@ __global__ void bits(unsigned *out)
     out[4 + threadIdx.x] = curand(&b);
 }
 
-__global__ void quasi(unsigned *out, const curandDirectionVectors32_t *vectors)
+__global__ void quasi(unsigned *out, curandDirectionVectors32_t *vectors)
 {
     curandStateSobol32_t a;
     curand_init(vectors[threadIdx.x], 5, &a);

@@ -107,9 +107,12 @@ static void test_products(cusparseHandle_t handle, cusparseIndexBase_t base)
         CHECK(cusparseSpMV_bufferSize(
             handle, c.op, &alpha, c.matrix, vx, &beta, vy, a.type,
             CUSPARSE_SPMV_ALG_DEFAULT, &bytes));
+        void *buffer;
+        cudaMalloc(&buffer, bytes + 1);
         CHECK(cusparseSpMV(
             handle, c.op, &alpha, c.matrix, vx, &beta, vy, a.type,
-            CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
+            CUSPARSE_SPMV_ALG_DEFAULT, buffer));
+        cudaFree(buffer);
         CHECK(cudaDeviceSynchronize());
         for (int i = 0; i < out; i++) {
             T sum = 0;

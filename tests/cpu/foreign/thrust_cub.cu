@@ -1,6 +1,9 @@
 /* Thrust's vectors, algorithms and iterators; CUB's collectives and device algorithms. */
 #include <cstdio>
 #include <cub/cub.cuh>
+#include <thrust/count.h>
+#include <thrust/device_free.h>
+#include <thrust/device_malloc.h>
 #include <thrust/device_vector.h>
 #include <thrust/host_vector.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -10,6 +13,15 @@
 #include <thrust/shuffle.h>
 #include <thrust/sort.h>
 #include <thrust/transform_reduce.h>
+#include <thrust/unique.h>
+
+#ifdef __CUDACPU__
+typedef cub::Max Max;  // before CUDA 13
+typedef cub::Sum Sum;
+#else
+typedef cuda::maximum<> Max;
+typedef cuda::std::plus<> Sum;
+#endif
 
 struct square {
     __host__ __device__ int operator()(int x) const
@@ -93,14 +105,14 @@ __global__ void collectives(const int *in, int *out)
     int items[2], prefix, all;
     Load(s.load).Load(in, items);
     __syncthreads();
-    int most = Reduce(s.reduce).Reduce(items[0], cub::Max());
+    int most = Reduce(s.reduce).Reduce(items[0], Max());
     __syncthreads();
     Scan(s.scan).ExclusiveSum(1, prefix, all);
     __syncthreads();
     int ones[2] = {1, (int)threadIdx.x}, sums[2], before[2];
-    Scan(s.scan).InclusiveScan(ones, sums, cub::Sum());
+    Scan(s.scan).InclusiveScan(ones, sums, Sum());
     __syncthreads();
-    Scan(s.scan).ExclusiveScan(ones, before, 100, cub::Max());
+    Scan(s.scan).ExclusiveScan(ones, before, 100, Max());
     if (threadIdx.x == 127)
         out[5] = sums[0], out[6] = sums[1], out[7] = before[0], out[8] = before[1];
     __syncthreads();

@@ -65,7 +65,8 @@ __global__ void until_host(volatile int *flag, int *x)
 }
 static int host_continues(int *x, volatile int *flag)
 {
-    int copy = 0, one = 1;
+    int *copy, one = 1;
+    cudaMallocHost(&copy, sizeof *copy);  // other memory: the copy waits
     cudaStream_t stream;
     cudaEvent_t done;
     cudaStreamCreate(&stream);
@@ -75,14 +76,14 @@ static int host_continues(int *x, volatile int *flag)
         x[0] = 0;
         until_host<<<1, 1, 0, stream>>>((int *)flag, x);
         add_to<<<1, 1, 0, stream>>>(x, one);
-        cudaMemcpyAsync(&copy, x, sizeof copy, cudaMemcpyDeviceToHost, stream);
+        cudaMemcpyAsync(copy, x, sizeof *copy, cudaMemcpyDeviceToHost, stream);
         cudaEventRecord(done, stream);
         if (cudaEventQuery(done) != cudaErrorNotReady || x[0]) return 7;
         *flag = 5;
         if (way == 0) cudaStreamSynchronize(stream);
-        if (way == 1) cudaMemcpy(&copy, x, sizeof copy, cudaMemcpyDeviceToHost);
+        if (way == 1) cudaMemcpy(copy, x, sizeof *copy, cudaMemcpyDeviceToHost);
         while (way == 2 && cudaEventQuery(done) == cudaErrorNotReady) {}
-        if (copy != 6) return 8;
+        if (*copy != 6) return 8;
     }
     return 0;
 }

@@ -78,6 +78,11 @@ static int wrong_saturation()
     return count;
 }
 
+__global__ void round_to_tf32(float *x)
+{
+    x[threadIdx.x] = wmma::__float_to_tf32(x[threadIdx.x]);
+}
+
 int main()
 {
     if (wrong_shapes<__half, float>() || wrong_shapes<__half, __half>()) return 1;
@@ -86,6 +91,10 @@ int main()
     if (wrong<16, 16, 8, wmma::precision::tf32, float, float>()) return 4;
     if (wrong<8, 8, 4, double, double, double>()) return 5;
     if (wrong_saturation()) return 6;
-    if (wmma::__float_to_tf32(1.00048828125f) != 1.0009765625f) return 7;
-    return wmma::__float_to_tf32(1.0004f) == 1.0f ? 0 : 8;
+    float *x;
+    cudaMallocManaged(&x, 2 * sizeof *x);
+    x[0] = 1.00048828125f, x[1] = 1.0004f;
+    round_to_tf32<<<1, 2>>>(x);
+    cudaDeviceSynchronize();
+    return x[0] != 1.0009765625f || x[1] != 1 ? 7 : 0;
 }

@@ -1,7 +1,7 @@
 // says: translate_device_call.cu:15:50: error: __host__ __device__ function both calls square, a __device__ function: write __host__ __device__ before it
 // says: translate_device_call.cu:18:12: error: host function main declares a __shared__ variable: only kernels have shared memory
 // says: translate_device_call.cu:19:12: error: host function main calls square, a __device__ function: write __host__ __device__ before it
-// says: translate_device_call.cu:20:5: error: host function main calls __syncthreads, which only device code can do
+// says: translate_device_call.cu:20:5: error: host function main calls __syncthreads, a device function: only device code can call it
 // says: translate_device_call.cu:21:30: error: host function main calls square, a __device__ function: write __host__ __device__ before it
 static __device__ float square(float x)
 {

@@ -1,7 +1,7 @@
 // says: translate_host_library.cu:12:17: error: kernel k uses std::max, which is host code: write it without std::
 // says: translate_host_library.cu:13:10: error: kernel k uses std::swap, which is host code: write device code
 // says: translate_host_library.cu:14:10: error: kernel k uses std::vector, which is host code: write device code
-// says: translate_host_library.cu:15:12: error: kernel k calls rand, a function of the host's library: device code has none
+// says: translate_host_library.cu:15:12: error: kernel k calls rand, a function of the host's library: device code cannot call it
 // says: translate_host_library.cu:16:19: error: kernel k has a throw: there are no exceptions in device code
 #include <algorithm>
 #include <cstdlib>

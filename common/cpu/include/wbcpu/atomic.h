@@ -21,7 +21,10 @@ WBCPU_INLINE void wbcpu_count_atomic()
 WBCPU_INLINE void wbcpu_spin()
 {
     constexpr int SPINS_PER_YIELD = 64;
-    if (wbcpu_self) wbcpu_self->atomics += WBCPU_ATOMICS_PER_YIELD / SPINS_PER_YIELD - 1;
+    if (wbcpu_self) {
+        wbcpu_self->atomics += WBCPU_ATOMICS_PER_YIELD / SPINS_PER_YIELD - 1;
+        wbcpu_self->spins++;
+    }
     wbcpu_count_atomic();
 }
 

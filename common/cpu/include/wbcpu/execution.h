@@ -39,12 +39,14 @@ struct wbcpu_worker {
     unsigned threads; /* per block */
     bool sequential;  /* no thread of this block has waited yet: all share one stack */
     int atomics;      /* executed since another thread last ran */
+    int spins;        /* iterations of loops that only wait, since then */
     bool whole_block; /* all threads of the block run as loops (blocks.h) */
 };
 extern WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self; /* NULL in host code */
 /* Host code runs functors in place of a kernel of one thread: Thrust's, on device memory. */
 extern WBCPU_THREAD_LOCAL bool wbcpu_in_functors;
-extern "C" void wbcpu_begin_functors(void); /* sets it, and the indices of the one thread */
+extern "C" void
+wbcpu_begin_functors(void); /* sets it, and the indices of the one thread */
 
 /* Which version of a function for both runs (translate/architecture.c) */
 WBCPU_INLINE constexpr bool wbcpu_on_device()
@@ -106,7 +108,7 @@ uint64_t wbcpu_barrier_reduce(int op, int predicate);
 void wbcpu_yield(void); /* runs another thread of the block */
 void wbcpu_grid_sync(void);
 void wbcpu_block_grid_sync(void); /* of a block whose threads run as loops */
-bool wbcpu_grid_is_valid(void); /* a cooperative launch */
+bool wbcpu_grid_is_valid(void);   /* a cooperative launch */
 /* With WB_LOCKSTEP=1, and in programs from wbcc, waits for the other active lanes of the warp. */
 void wbcpu_lockstep(void);
 void wbcpu_trap(void); /* ends the launch */

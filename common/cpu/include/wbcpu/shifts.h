@@ -12,6 +12,9 @@
 #include <type_traits>
 #include <utility>
 
+/* So g++ reports a mistake in the program's line, where a macro is used, not here. */
+#pragma GCC system_header
+
 #ifdef WBCPU_PLAIN_SHIFTS
 #define WBCPU_LEFT
 #define WBCPU_RIGHT
@@ -30,7 +33,7 @@
 namespace wbcpu
 {
 
-/* They are passed as lvalues, which an operator template of the program takes less readily. */
+/* They are passed as lvalues, so that an operator template of the program is a worse match. */
 inline struct left_mark {
 } left;
 inline struct right_mark {
@@ -48,8 +51,10 @@ template <class T> using promoted = typename promotes<std::remove_cv_t<T>>::type
 template <class T>
 using if_number = std::enable_if_t<promotes<std::remove_cv_t<T>>::value, int>;
 template <class T>
-using if_other =
-    std::enable_if_t<!promotes<std::remove_cv_t<std::remove_reference_t<T>>>::value, int>;
+using if_other = std::enable_if_t<
+    !promotes<std::remove_cv_t<std::remove_reference_t<T>>>::value &&
+        !std::is_floating_point_v<std::remove_reference_t<T>>,
+    int>;
 
 /* A branch that is predicted costs less than a conditional move in a chain of shifts; g++
  * vectorizes it all the same. */
@@ -70,8 +75,8 @@ template <class T> WBCPU_SHIFT T shift_right(T a, unsigned n)
         return WBCPU_IN_WIDTH(n, width) ? a >> (n & (width - 1)) : T(0);
 }
 
-/* The left operand until the amount is known, and the amount of an assignment until the
- * variable is known */
+/* operand: the left operand, until the amount has been read; amount: that of an assignment,
+ * until the variable has been read */
 template <class Mark, class T> struct operand {
     T value;
 };
@@ -82,8 +87,27 @@ template <class Mark, class N> struct amount {
     N value;
 };
 
-/* Numbers are passed by value: a reference could not be to a bit-field, and would need the
- * definition of a static member. */
+/* g++ shows the comments of these below the line of the mistake. */
+template <class T> using if_float = std::enable_if_t<std::is_floating_point_v<T>, int>;
+template <class T, if_float<T> = 0>
+void operator<<(T, left_mark &) = delete; /* only integers have shifts */
+template <class T, if_float<T> = 0>
+void operator>>(T, right_mark &) = delete; /* only integers have shifts */
+template <class T, class N, if_float<N> = 0>
+void operator<<(operand<left_mark, T>, N) = delete; /* the amount is an integer */
+template <class T, class N, if_float<N> = 0>
+void operator>>(operand<right_mark, T>, N) = delete; /* the amount is an integer */
+template <class N, if_float<N> = 0>
+void operator<<=(left_mark &, N) = delete; /* the amount is an integer */
+template <class N, if_float<N> = 0>
+void operator>>=(right_mark &, N) = delete; /* the amount is an integer */
+template <class T, class N, if_float<T> = 0>
+void operator<<=(T &, amount<left_mark, N>) = delete; /* only integers have shifts */
+template <class T, class N, if_float<T> = 0>
+void operator>>=(T &, amount<right_mark, N>) = delete; /* only integers have shifts */
+
+/* Numbers are passed by value: a reference cannot bind to a bit-field, and a static
+ * member would need a definition. */
 template <class T, if_number<T> = 0>
 WBCPU_SHIFT operand<left_mark, promoted<T>> operator<<(T a, left_mark &)
 {
@@ -126,21 +150,25 @@ WBCPU_SHIFT decltype(auto) operator>>(operand<right_mark, T> a, N &&n)
     return a.value >> static_cast<N &&>(n);
 }
 template <class T, class N>
-WBCPU_SHIFT decltype(auto) operator<<(other_operand<left_mark, T> a, N &&n)
+WBCPU_SHIFT auto operator<<(other_operand<left_mark, T> a, N &&n)
+    -> decltype(static_cast<T &&>(a.value) << static_cast<N &&>(n))
 {
     return static_cast<T &&>(a.value) << static_cast<N &&>(n);
 }
 template <class T, class N>
-WBCPU_SHIFT decltype(auto) operator>>(other_operand<right_mark, T> a, N &&n)
+WBCPU_SHIFT auto operator>>(other_operand<right_mark, T> a, N &&n)
+    -> decltype(static_cast<T &&>(a.value) >> static_cast<N &&>(n))
 {
     return static_cast<T &&>(a.value) >> static_cast<N &&>(n);
 }
 
-template <class N> WBCPU_SHIFT amount<left_mark, N> operator<<=(left_mark &, N n)
+template <class N, std::enable_if_t<!std::is_floating_point_v<N>, int> = 0>
+WBCPU_SHIFT amount<left_mark, N> operator<<=(left_mark &, N n)
 {
     return {static_cast<N &&>(n)};
 }
-template <class N> WBCPU_SHIFT amount<right_mark, N> operator>>=(right_mark &, N n)
+template <class N, std::enable_if_t<!std::is_floating_point_v<N>, int> = 0>
+WBCPU_SHIFT amount<right_mark, N> operator>>=(right_mark &, N n)
 {
     return {static_cast<N &&>(n)};
 }

@@ -33,7 +33,7 @@ template <class T> auto view_of(T *a, long ld)
     typedef typename solver_type<std::remove_const_t<T>>::type E;
     return matrix_view<E>{(E *)a, ld};
 }
-/* work() when the stream comes to it; its result goes to *info. */
+/* Enqueues work() on the stream; its result is stored in *info. */
 template <class Work>
 cusolverStatus_t solve(cusolverDnHandle_t h, int *info, const Work &work)
 {
