@@ -89,6 +89,7 @@ static double bound;
     do {                                                                                 \
         int result = call;                                                               \
         EXPECT(result == 0);                                                             \
+        EXPECT(cudaDeviceSynchronize() == cudaSuccess);                                  \
         EXPECT(*info == 0);                                                              \
     } while (0)
 
@@ -126,7 +127,9 @@ template <class C> static void test()
     cudaStreamCreate(&stream);
     EXPECT(cusolverDnSetStream(h, stream) == 0);
     matrix a = example<T>(n, n), x = example<T>(n, 2), b = times(a, x);
-    T *da = managed<T>(a), *db = managed<T>(b), *work = 0;
+    T *da = managed<T>(a), *db = managed<T>(b), *work;
+    const int lwork = 1 << 14; /* enough for all calls */
+    cudaMalloc(&work, lwork * sizeof *work);
     int *pivots;
     cudaMallocManaged(&pivots, n * sizeof *pivots);
     EXPECT(C::getrf_bufferSize(h, n, n, da, n, &bytes) == 0);
@@ -141,10 +144,10 @@ template <class C> static void test()
         for (int i = 0; i < n; i++)
             p(i, i) += 1;
         da = managed<T>(p), db = managed<T>(times(p, x));
-        RUN(C::potrf(h, fill, n, da, n, work, 0, info));
+        RUN(C::potrf(h, fill, n, da, n, work, lwork, info));
         RUN(C::potrs(h, fill, n, 2, da, n, db, n, info));
         EXPECT(distance(x, read(n, 2, db)) < bound);
-        RUN(C::potri(h, fill, n, da, n, work, 0, info));
+        RUN(C::potri(h, fill, n, da, n, work, lwork, info));
         matrix inverse = read(n, n, da);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < i; j++)
@@ -183,16 +186,17 @@ template <class C> static void test()
     matrix tall = example<T>(m, n), c = example<T>(m, 2), d = example<T>(2, m);
     T *tau = managed<T>(x), *dc = managed<T>(c), *dd = managed<T>(d);
     da = managed<T>(tall);
-    RUN(C::geqrf(h, m, n, da, m, tau, work, 0, info));
+    RUN(C::geqrf(h, m, n, da, m, tau, work, lwork, info));
     RUN(C::ormqr(
-        h, CUBLAS_SIDE_LEFT, CUBLAS_OP_C, m, 2, n, da, m, tau, dc, m, work, 0, info));
+        h, CUBLAS_SIDE_LEFT, CUBLAS_OP_C, m, 2, n, da, m, tau, dc, m, work, lwork, info));
     RUN(C::ormqr(
-        h, CUBLAS_SIDE_RIGHT, CUBLAS_OP_N, 2, m, n, da, m, tau, dd, 2, work, 0, info));
+        h, CUBLAS_SIDE_RIGHT, CUBLAS_OP_N, 2, m, n, da, m, tau, dd, 2, work, lwork,
+        info));
     matrix r = read(m, n, da), upper(n, n), qc = read(m, 2, dc), dq = read(2, m, dd);
     for (int i = 0; i < n; i++)
         for (int j = i; j < n; j++)
             upper(i, j) = r(i, j);
-    RUN(C::orgqr(h, m, n, n, da, m, tau, work, 0, info));
+    RUN(C::orgqr(h, m, n, n, da, m, tau, work, lwork, info));
     matrix q = read(m, n, da), first(n, 2), left(2, n);
     EXPECT(distance(times(q, upper), tall) < bound);
     EXPECT(distance(times(q, q, true), identity(n)) < bound);
@@ -209,7 +213,8 @@ template <class C> static void test()
         R *values;
         cudaMallocManaged(&values, m * sizeof(R));
         T *u = managed<T>(matrix(m, m)), *vt = managed<T>(matrix(n, n));
-        RUN(C::gesvd(h, 'A', 'A', m, n, da, m, values, u, m, vt, n, work, 0, NULL, info));
+        RUN(C::gesvd(
+            h, 'A', 'A', m, n, da, m, values, u, m, vt, n, work, lwork, NULL, info));
         matrix uu = read(m, m, u), vv = read(n, n, vt);
         for (int i = 0; i < n; i++) {
             s(i, i) = (double)values[i];
@@ -229,7 +234,7 @@ template <class C> static void test()
                 wide(i, j) = std::conj(full(j, i));
         RUN(C::gesvdj(
             h, CUSOLVER_EIG_MODE_VECTOR, 1, n, m, managed<T>(wide), n, values, vt, n, u,
-            m, work, 0, info, report));
+            m, work, lwork, info, report));
         EXPECT(cusolverDnXgesvdjGetResidual(h, report, &error) == 0);
         EXPECT(error < bound);
         uu = read(n, n, vt), vv = read(m, n, u);
@@ -258,23 +263,26 @@ int main()
              a((i + 1) % n, i) = i + 1 < n ? -1 : 0;
     double *values, *da = managed<double>(a);
     cudaMallocManaged(&values, n * sizeof *values);
+    double *work;
+    const int lwork = 1 << 14;
+    cudaMalloc(&work, lwork * sizeof *work);
     RUN(cusolverDnDsyevd(
-        h, CUSOLVER_EIG_MODE_NOVECTOR, CUBLAS_FILL_MODE_LOWER, n, da, n, values, 0, 0,
-        info));
+        h, CUSOLVER_EIG_MODE_NOVECTOR, CUBLAS_FILL_MODE_LOWER, n, da, n, values, work,
+        lwork, info));
     for (int k = 0; k < n; k++)
         EXPECT(std::abs(values[k] - 2 + 2 * std::cos((k + 1) * M_PI / (n + 1))) < 1e-13);
     /* Errors: a matrix that is not positive definite, a singular one, a wide one */
     a(3, 3) = -1;
     da = managed<double>(a);
-    EXPECT(
-        cusolverDnDpotrf(h, CUBLAS_FILL_MODE_LOWER, n, da, n, 0, 0, info) == 0 &&
-        *info == 4);
+    EXPECT(cusolverDnDpotrf(h, CUBLAS_FILL_MODE_LOWER, n, da, n, work, lwork, info) == 0);
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess && *info == 4);
     int *pivots;
     cudaMallocManaged(&pivots, n * sizeof *pivots);
     da = managed<double>(matrix(2, 2));
-    EXPECT(cusolverDnDgetrf(h, 2, 2, da, 2, 0, pivots, info) == 0 && *info == 1);
+    EXPECT(cusolverDnDgetrf(h, 2, 2, da, 2, work, pivots, info) == 0);
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess && *info == 1);
     EXPECT(
-        cusolverDnDgesvd(h, 'N', 'N', 2, 3, da, 2, 0, 0, 2, 0, 3, 0, 0, 0, info) ==
+        cusolverDnDgesvd(h, 'N', 'N', 2, 3, da, 2, 0, 0, 2, 0, 3, work, lwork, 0, info) ==
         CUSOLVER_STATUS_INVALID_VALUE);
     return 0;
 }
