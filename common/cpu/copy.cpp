@@ -10,8 +10,8 @@
 namespace wbcpu
 {
 /* True if dst and src are swapped. As on a GPU, a device pointer is also allowed where the
- * kind says host, if the other is a device pointer, too. Memory outside the range may be a __device__ variable,
- * so nothing is said about two host pointers. */
+ * kind says host, if the other is a device pointer, too. Memory outside the range may be a
+ * __device__ variable, so nothing is said about two host pointers. */
 static bool contradicts(const void *dst, const void *src, int kind)
 {
     bool to_device = wbcpu_in_device_memory(dst),

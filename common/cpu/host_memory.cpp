@@ -55,13 +55,19 @@ extern "C" cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
     return host_malloc(p, bytes, cudaMemoryTypeHost);
 }
 
+/* The size and type of the block that p points into, or NULL; the memory_lock is held */
+static const std::pair<size_t, cudaMemoryType> *host_block(const void *p)
+{
+    const char *q = static_cast<const char *>(p);
+    auto after = blocks().upper_bound(q);
+    if (after == blocks().begin()) return nullptr;
+    auto block = std::prev(after);
+    return q < block->first + block->second.first ? &block->second : nullptr;
+}
 bool in_host_block(const void *p)
 {
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
-    const char *q = static_cast<const char *>(p);
-    auto after = blocks().upper_bound(q);
-    return after != blocks().begin() &&
-           q < std::prev(after)->first + std::prev(after)->second.first;
+    return host_block(p);
 }
 cudaError_t free_host_block(void *p, cudaMemoryType type)
 {
@@ -114,15 +120,13 @@ extern "C" cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int
 extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
 {
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
-    const char *q = static_cast<const char *>(p);
     *a = cudaPointerAttributes{
         cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void *>(p)};
     if (device_block(p))
         *a = cudaPointerAttributes{
             cudaMemoryTypeDevice, 0, const_cast<void *>(p), nullptr};
-    auto h = blocks().upper_bound(q);
-    if (h != blocks().begin() && q < std::prev(h)->first + std::prev(h)->second.first) {
-        a->type = std::prev(h)->second.second;
+    if (auto *block = host_block(p)) {
+        a->type = block->second;
         a->devicePointer = const_cast<void *>(p);
     }
     return cudaSuccess;

@@ -79,6 +79,7 @@ static void continue_paused()
 
 void finish_paused_launch()
 {
+    if (!launch_paused) return;
     constexpr double SECONDS = 30;
     const double start = (double)wbcpu_nanoseconds() * 1e-9;
     while (launch_paused && !wbcpu_self)

@@ -40,17 +40,6 @@ static int has_labels(const struct source *s, int body)
     return 0;
 }
 
-static void append_token(struct buffer *b, const struct token *t, const char *text)
-{
-    if (t->before) append_text(b, t->before);
-    if (text || t->text)
-        append_text(b, text ? text : t->text);
-    else
-        append(b, t->start, (size_t)t->length);
-    if (t->shift && !text && !t->text) append_text(b, t->shift);
-    if (t->after) append_text(b, t->after);
-}
-
 void write_versions(struct source *s)
 {
     for (int body = 0; body < s->count; body++) {

@@ -2,7 +2,7 @@
  * bits if the amount is the width of the type or more; x86-64 uses the amount's low bits:
  *
  *     y = x << n;      ->   y = x << ::wbcpu::left << n;
- *     x >>= a + b;     ->   x >>= ::wbcpu::right_by >>= a + b;
+ *     x >>= a + b;     ->   x >>= ::wbcpu::right >>= a + b;
  *
  * The operators keep their precedence, so no expression has to be understood; wbcpu/shifts.h
  * has what they do. The words are macros, so that a sanitizer can see the shifts as they are.

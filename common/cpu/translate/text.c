@@ -39,6 +39,18 @@ void append_text(struct buffer *b, const char *text)
     append(b, text, strlen(text));
 }
 
+void append_token(struct buffer *b, const struct token *t, const char *instead)
+{
+    const char *text = instead ? instead : t->text;
+    if (t->before) append_text(b, t->before);
+    if (text)
+        append_text(b, text);
+    else
+        append(b, t->start, (size_t)t->length);
+    if (t->shift && !text) append_text(b, t->shift);
+    if (t->after) append_text(b, t->after);
+}
+
 char *text_of(const struct source *s, int first, int end)
 {
     size_t room = 1;

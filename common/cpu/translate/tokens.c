@@ -75,16 +75,11 @@ void free_source(struct source *s)
 
 void print_source(const struct source *s, void *file)
 {
-    for (int i = 0; i < s->count; i++) {
-        const struct token *t = &s->tokens[i];
-        if (t->before) fputs(t->before, file);
-        if (t->text)
-            fputs(t->text, file);
-        else
-            fwrite(t->start, 1, (size_t)t->length, file);
-        if (t->shift && !t->text) fputs(t->shift, file);
-        if (t->after) fputs(t->after, file);
-    }
+    struct buffer b = {0};
+    for (int i = 0; i < s->count; i++)
+        append_token(&b, &s->tokens[i], NULL);
+    if (b.length) fwrite(b.text, 1, b.length, file);
+    free(b.text);
 }
 
 /* --- examining tokens --------------------------------------------------------------- */

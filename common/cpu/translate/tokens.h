@@ -127,6 +127,8 @@ struct buffer {
 };
 void append(struct buffer *b, const char *text, size_t length);
 void append_text(struct buffer *b, const char *text);
+/* As it is written; instead: in place of the token and its replacement, or NULL */
+void append_token(struct buffer *b, const struct token *t, const char *instead);
 
 /* --- messages.c --------------------------------------------------------------------- */
 
