@@ -1,15 +1,13 @@
-/* blas_mixed.cpp - cuBLAS level 1 where each operand has its own cudaDataType: half,
- * bfloat16, float or double. Computed in double. */
+/* blas_mixed.cpp - cuBLAS level 1 of a cudaDataType: half, bfloat16, float or double, the
+ * same for all vectors. Computed in double here. */
 #include "blas_views.h"
 
-static bool is_known(cudaDataType type)
+/* cuBLAS has these types. It computes double in double, and the others in float. */
+static bool is_known(cudaDataType type, cudaDataType execution)
 {
-    return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F ||
-           type == CUDA_R_64F;
-}
-template <class... Types> static bool are_known(Types... types)
-{
-    return (is_known(types) && ...);
+    if (type == CUDA_R_64F) return execution == CUDA_R_64F;
+    return execution == CUDA_R_32F &&
+           (type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F);
 }
 
 /* A vector of any of these types; a scalar is a vector of one. */
@@ -44,17 +42,19 @@ struct any_vector {
 extern "C" {
 cublasStatus_t cublasDotEx(
     H, int n, const void *x, cudaDataType xtype, int incx, const void *y,
-    cudaDataType ytype, int incy, void *result, cudaDataType rtype, cudaDataType execution)
+    cudaDataType ytype, int incy, void *result, cudaDataType rtype,
+    cudaDataType execution)
 {
-    if (!are_known(xtype, ytype, rtype, execution)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_known(xtype, execution) || ytype != xtype || rtype != xtype)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     RUN(any_vector a(x, xtype, n, incx), b(y, ytype, n, incy); double sum = 0;
         LOOP sum += a.get(i) * b.get(i); any_vector(result, rtype).set(0, sum););
 }
 cublasStatus_t cublasNrm2Ex(
-    H, int n, const void *x, cudaDataType xtype, int incx, void *result, cudaDataType rtype,
-    cudaDataType execution)
+    H, int n, const void *x, cudaDataType xtype, int incx, void *result,
+    cudaDataType rtype, cudaDataType execution)
 {
-    if (!are_known(xtype, rtype, execution)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_known(xtype, execution) || rtype != xtype) return CUBLAS_STATUS_NOT_SUPPORTED;
     RUN(any_vector a(x, xtype, n, incx); double most = 0, sum = 0;
         LOOP most = std::max(most, std::abs(a.get(i)));
         LOOP sum += most == 0 ? 0 : std::pow(a.get(i) / most, 2);
@@ -64,16 +64,18 @@ cublasStatus_t cublasAxpyEx(
     H, int n, const void *alpha, cudaDataType atype, const void *x, cudaDataType xtype,
     int incx, void *y, cudaDataType ytype, int incy, cudaDataType execution)
 {
-    if (!are_known(atype, xtype, ytype, execution)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_known(xtype, execution) || ytype != xtype || atype != execution)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     RUN(any_vector a(x, xtype, n, incx), b(y, ytype, n, incy);
         double by = any_vector(alpha, atype).get();
         LOOP b.set(i, b.get(i) + by * a.get(i)););
 }
 cublasStatus_t cublasScalEx(
-    H, int n, const void *alpha, cudaDataType atype, void *x, cudaDataType xtype, int incx,
-    cudaDataType execution)
+    H, int n, const void *alpha, cudaDataType atype, void *x, cudaDataType xtype,
+    int incx, cudaDataType execution)
 {
-    if (!are_known(atype, xtype, execution)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_known(xtype, execution) || atype != execution)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     RUN(any_vector a(x, xtype, n, incx); double by = any_vector(alpha, atype).get();
         LOOP a.set(i, by * a.get(i)););
 }

@@ -41,6 +41,43 @@ static cublasStatus_t set(void *field, size_t size, const void *value, size_t by
 }
 #define SET(field) return set(&(field), sizeof(field), value, bytes)
 
+static bool is_by_rows(const cublasLtMatrixLayout *x)
+{
+    return x->order == CUBLASLT_ORDER_ROW;
+}
+static bool uses_bias(int epilogue)
+{
+    return epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
+           epilogue == CUBLASLT_EPILOGUE_BGRADB;
+}
+/* cuBLASLt on an H200 refuses most epilogues of a result by rows, BGRADA with A^T and BGRADB
+ * without B^T. The sums of half are float here, too. */
+static bool is_supported(const cublasLtMatmulDesc *d, const cublasLtMatrixLayout *result)
+{
+    bool half = d->scale == CUDA_R_16F;
+    if (half ? d->compute != CUBLAS_COMPUTE_16F : d->scale != CUDA_R_32F) return false;
+    bool columns = !is_by_rows(result);
+    switch (d->epilogue) {
+    case CUBLASLT_EPILOGUE_DEFAULT:
+    case CUBLASLT_EPILOGUE_RELU:
+    case CUBLASLT_EPILOGUE_GELU:
+        return true;
+    case CUBLASLT_EPILOGUE_BIAS:
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU_AUX:
+    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+    case CUBLASLT_EPILOGUE_DGELU:
+        return columns;
+    case CUBLASLT_EPILOGUE_BGRADA:
+        return columns && d->transpose[0] == CUBLAS_OP_N;
+    case CUBLASLT_EPILOGUE_BGRADB:
+        return columns && d->transpose[1] != CUBLAS_OP_N;
+    default:
+        return false;
+    }
+}
+
 extern "C" {
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
@@ -63,8 +100,7 @@ cublasStatus_t cublasLtMatrixLayoutCreate(
     cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows, uint64_t columns,
     int64_t ld)
 {
-    *layout =
-        new cublasLtMatrixLayout{type, CUBLASLT_ORDER_COL, rows, columns, ld, 1, 0};
+    *layout = new cublasLtMatrixLayout{type, CUBLASLT_ORDER_COL, rows, columns, ld, 1, 0};
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
@@ -156,16 +192,21 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
-    cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void *, size_t)
+    cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void *,
+    size_t)
 {
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t,
-    int requested, cublasLtMatmulHeuristicResult_t results[], int *returned)
+    cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t D,
+    cublasLtMatmulPreference_t, int requested, cublasLtMatmulHeuristicResult_t results[],
+    int *returned)
 {
-    if (requested < 1 || !results || !returned) return CUBLAS_STATUS_INVALID_VALUE;
+    if (!desc || !D || requested < 1 || !results || !returned)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *returned = 0;
+    if (!is_supported(desc, D)) return CUBLAS_STATUS_NOT_SUPPORTED;
     results[0] = cublasLtMatmulHeuristicResult_t();
     results[0].wavesCount = 1;
     *returned = 1;
@@ -222,34 +263,16 @@ struct lt_epilogue {
 };
 
 /* sums[i] = the sum of row i of op(X) (BGRADA), or of column i (BGRADB) */
-static void sum_lines(const matrix &x, bool transposed, bool rows, int n, int k, const matrix &sums)
+static void
+sum_lines(const matrix &x, bool transposed, bool rows, int n, int k, const matrix &sums)
 {
     for (int i = 0; i < n; i++) {
         float sum = 0;
         for (int p = 0; p < k; p++)
-            sum += load(x, transposed == rows ? (long long)i * x.ld + p
-                                              : (long long)p * x.ld + i);
+            sum += load(
+                x,
+                transposed == rows ? (long long)i * x.ld + p : (long long)p * x.ld + i);
         store(sums, i, sum);
-    }
-}
-
-static bool is_supported(int epilogue)
-{
-    switch (epilogue) {
-    case CUBLASLT_EPILOGUE_DEFAULT:
-    case CUBLASLT_EPILOGUE_RELU:
-    case CUBLASLT_EPILOGUE_BIAS:
-    case CUBLASLT_EPILOGUE_RELU_BIAS:
-    case CUBLASLT_EPILOGUE_GELU:
-    case CUBLASLT_EPILOGUE_GELU_BIAS:
-    case CUBLASLT_EPILOGUE_GELU_AUX:
-    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
-    case CUBLASLT_EPILOGUE_DGELU:
-    case CUBLASLT_EPILOGUE_BGRADA:
-    case CUBLASLT_EPILOGUE_BGRADB:
-        return true;
-    default:
-        return false;
     }
 }
 
@@ -259,11 +282,6 @@ static matrix describe(const void *data, const cublasLtMatrixLayout *x)
 {
     return {const_cast<void *>(data), x->type, (int)x->ld, x->stride};
 }
-static bool is_by_rows(const cublasLtMatrixLayout *x)
-{
-    return x->order == CUBLASLT_ORDER_ROW;
-}
-
 /* D = C before beta scales it */
 static void copy_matrix(const gemm_call &p, const matrix &from)
 {
@@ -285,19 +303,27 @@ extern "C" cublasStatus_t cublasLtMatmul(
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!d || !alpha || !beta || !Adesc || !Bdesc || !Ddesc)
         return CUBLAS_STATUS_INVALID_VALUE;
-    bool half = d->scale == CUDA_R_16F; /* the sums are float here, too */
-    if (half ? d->compute != CUBLAS_COMPUTE_16F : d->scale != CUDA_R_32F)
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (!is_supported(d->epilogue)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_supported(d, Ddesc)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (d->bias && !uses_bias(d->epilogue)) return CUBLAS_STATUS_INVALID_VALUE;
     auto scalar = [&](const void *x) {
-        return half ? (float)*(const __half *)x : *(const float *)x;
+        return d->scale == CUDA_R_16F ? (float)*(const __half *)x : *(const float *)x;
     };
     bool ta = (d->transpose[0] != CUBLAS_OP_N) != is_by_rows(Adesc);
-    bool tb = (d->transpose[1] != CUBLAS_OP_N) != is_by_rows(Bdesc), flip = is_by_rows(Ddesc);
+    bool tb = (d->transpose[1] != CUBLAS_OP_N) != is_by_rows(Bdesc),
+         flip = is_by_rows(Ddesc);
     int k = (int)(d->transpose[0] != CUBLAS_OP_N ? Adesc->rows : Adesc->columns);
     gemm_call p = {
-        handle->blas, ta, tb, (int)Ddesc->rows, (int)Ddesc->columns, k, Ddesc->batch,
-        scalar(alpha), scalar(beta), describe(A, Adesc), describe(B, Bdesc),
+        handle->blas,
+        ta,
+        tb,
+        (int)Ddesc->rows,
+        (int)Ddesc->columns,
+        k,
+        Ddesc->batch,
+        scalar(alpha),
+        scalar(beta),
+        describe(A, Adesc),
+        describe(B, Bdesc),
         describe(D, Ddesc)};
     auto type_or = [&](int type) { return type < 0 ? Ddesc->type : (cudaDataType)type; };
     matrix bias = {d->bias, type_or(d->bias_type), 0, d->bias_stride};

@@ -108,7 +108,8 @@ WBCPU_DRIVER(
     cuCtxGetApiVersion, (CUcontext c, unsigned *version),
     c &&c != WBCPU_CONTEXT ? (int)CUDA_ERROR_INVALID_CONTEXT
                            : (*version = CUDA_VERSION, 0))
-WBCPU_DRIVER(cuCtxDestroy, (CUcontext c), wbcpu_is_context(c))
+WBCPU_DRIVER(
+    cuCtxDestroy, (CUcontext c), c ? wbcpu_is_context(c) : cudaErrorInvalidValue)
 WBCPU_DRIVER(cuCtxSetCurrent, (CUcontext c), wbcpu_is_context(c))
 WBCPU_DRIVER(cuCtxPushCurrent, (CUcontext c), wbcpu_is_context(c))
 WBCPU_DRIVER(cuCtxPopCurrent, (CUcontext * c), wbcpu_context(c, 0))

@@ -125,11 +125,11 @@ WBCPU_CALL cufftXtClearCallback(cufftHandle plan, cufftXtCallbackType type)
     return cufftXtSetCallback(plan, nullptr, type, nullptr);
 }
 
-/* --- several GPUs: there is one ------------------------------------------------------- */
+/* --- several GPUs: there is one, and these calls need at least two ---------------------- */
 
-WBCPU_CALL cufftXtSetGPUs(cufftHandle, int count, int *gpus)
+WBCPU_CALL cufftXtSetGPUs(cufftHandle, int count, int *)
 {
-    return count == 1 && gpus[0] == 0 ? CUFFT_SUCCESS : CUFFT_INVALID_DEVICE;
+    return count < 2 || count > 16 ? CUFFT_INVALID_VALUE : CUFFT_INVALID_DEVICE;
 }
 /* Room for the input and for the output of all transforms */
 WBCPU_CALL cufftXtMalloc(cufftHandle plan, cudaLibXtDesc **memory, cufftXtSubFormat format)
@@ -164,22 +164,19 @@ WBCPU_CALL cufftXtMemcpy(cufftHandle, void *to, void *from, cufftXtCopyType type
             : cudaMemcpy(a->data[0], b->data[0], b->size[0], cudaMemcpyDeviceToDevice);
     return e ? CUFFT_INTERNAL_ERROR : CUFFT_SUCCESS;
 }
-#define WBCPU_DESCRIPTOR(name, PARAMETER, direction)                                     \
+#define WBCPU_DESCRIPTOR(name, ...)                                                      \
     WBCPU_CALL cufftXtExecDescriptor##name(                                              \
-        cufftHandle plan, cudaLibXtDesc *in, cudaLibXtDesc *out PARAMETER)               \
+        cufftHandle, cudaLibXtDesc *, cudaLibXtDesc *__VA_ARGS__)                        \
     {                                                                                    \
-        return cufftXtExec(                                                              \
-            plan, in->descriptor->data[0], out->descriptor->data[0], direction);         \
+        return CUFFT_EXEC_FAILED;                                                        \
     }
-#define WBCPU_DIRECTION , int direction
-WBCPU_DESCRIPTOR(, WBCPU_DIRECTION, direction)
-WBCPU_DESCRIPTOR(C2C, WBCPU_DIRECTION, direction)
-WBCPU_DESCRIPTOR(R2C, , CUFFT_FORWARD)
-WBCPU_DESCRIPTOR(C2R, , CUFFT_INVERSE)
-WBCPU_DESCRIPTOR(Z2Z, WBCPU_DIRECTION, direction)
-WBCPU_DESCRIPTOR(D2Z, , CUFFT_FORWARD)
-WBCPU_DESCRIPTOR(Z2D, , CUFFT_INVERSE)
-#undef WBCPU_DIRECTION
+WBCPU_DESCRIPTOR(, , int)
+WBCPU_DESCRIPTOR(C2C, , int)
+WBCPU_DESCRIPTOR(Z2Z, , int)
+WBCPU_DESCRIPTOR(R2C)
+WBCPU_DESCRIPTOR(C2R)
+WBCPU_DESCRIPTOR(D2Z)
+WBCPU_DESCRIPTOR(Z2D)
 #undef WBCPU_DESCRIPTOR
 #undef WBCPU_CALL
 #endif

@@ -44,10 +44,10 @@ static int thrust_part()
     thrust::transform(thrust::host, h, h + 2, h, add_space());
     return h[1] != 3 || add_space()(1) != 0;
 }
-__global__ void kernel(int *x)
+__global__ void kernel(int *x, int width)
 {
 #ifdef __CUDA_ARCH__
-    x[threadIdx.x] = warp_of(threadIdx.x) + __CUDA_ARCH__ / 10000 + is_host();
+    x[threadIdx.x] = warp_of(threadIdx.x) + __CUDA_ARCH__ / 10000 + is_host(width);
 #endif
 }
 
@@ -58,7 +58,7 @@ int main()
 #endif
     int *x;
     cudaMallocManaged(&x, 64 * sizeof(int));
-    kernel<<<1, 64>>>(x);
+    kernel<<<1, 64>>>(x, 32);
     cudaDeviceSynchronize();
     if (x[31] != 0 || x[32] != 1 || !is_host() || CUDART_VERSION < 13000) return 2;
     return thrust_part();

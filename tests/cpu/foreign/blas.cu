@@ -61,29 +61,25 @@ static void vectors(cublasHandle_t blas)
     expect("dot into device memory", result, 43.75);
 }
 
-/* bfloat16 and double; results in half and float */
+/* bfloat16, computed in float */
 static void mixed(cublasHandle_t blas)
 {
-    std::vector<__nv_bfloat16> x(N);
-    std::vector<double> y(N);
+    std::vector<__nv_bfloat16> x(N), y(N);
     for (int i = 0; i < N; i++)
-        x[i] = __float2bfloat16(i - 3.0f), y[i] = 0.25 * i;
-    device_array<__nv_bfloat16> dx(x);
-    device_array<double> dy(y);
-    __half dot;
-    float norm, alpha = 0.5f;
-    cublasDotEx(
-        blas, N, dx.p, CUDA_R_16BF, 1, dy.p, CUDA_R_64F, -1, &dot, CUDA_R_16F, CUDA_R_32F);
-    expect("dot of bfloat16 and double", __half2float(dot), -7);
-    cublasNrm2Ex(blas, N, dx.p, CUDA_R_16BF, 1, &norm, CUDA_R_32F, CUDA_R_32F);
-    expect("norm of bfloat16", norm, std::sqrt(28));
-    cublasAxpyEx(
-        blas, N, &alpha, CUDA_R_32F, dy.p, CUDA_R_64F, 1, dx.p, CUDA_R_16BF, 1, CUDA_R_32F);
-    cublasScalEx(blas, N, &alpha, CUDA_R_32F, dx.p, CUDA_R_16BF, 1, CUDA_R_32F);
+        x[i] = __float2bfloat16(i - 3.0f), y[i] = __float2bfloat16(0.25f * i);
+    device_array<__nv_bfloat16> dx(x), dy(y);
+    const cudaDataType half = CUDA_R_16BF, wide = CUDA_R_32F;
+    __nv_bfloat16 dot, norm;
+    float alpha = 0.5f;
+    cublasDotEx(blas, N, dx.p, half, 1, dy.p, half, -1, &dot, half, wide);
+    expect("dot of bfloat16", __bfloat162float(dot), -7);
+    cublasNrm2Ex(blas, N, dx.p, half, 1, &norm, half, wide);
+    expect("norm of bfloat16", __bfloat162float(norm), 5.28125);  // the square root of 28
+    cublasAxpyEx(blas, N, &alpha, wide, dy.p, half, 1, dx.p, half, 1, wide);
+    cublasScalEx(blas, N, &alpha, wide, dx.p, half, 1, wide);
     expect("axpy and scal", __bfloat162float(dx.get(N)[6]), 1.875);
-    if (!cublasDotEx(
-            blas, N, dx.p, CUDA_R_8I, 1, dx.p, CUDA_R_8I, 1, &dot, CUDA_R_16F, CUDA_R_32F))
-        expect("8-bit integers are refused", 0, 1);
+    if (!cublasDotEx(blas, N, dx.p, half, 1, dx.p, CUDA_R_64F, 1, &dot, half, wide))
+        expect("two types are refused", 0, 1);
 }
 
 /* A is lower triangular, with 2 on its diagonal. */
@@ -159,14 +155,13 @@ static void host_matrices()
 {
     enum { M = 2, P = 3, K = 4 };
     float a[K * M], b[K * P], c[LD * P], alpha = 1, beta = 0;
-    int device = 0, no_device = 1;
+    int device = 0;
     cublasXtHandle_t xt;
     for (int i = 0; i < K * M; i++)
         a[i] = (float)(i + 1);
     for (int i = 0; i < K * P; i++)
         b[i] = (float)(2 * i - 5);
     cublasXtCreate(&xt);
-    expect("no such device", cublasXtDeviceSelect(xt, 1, &no_device) != 0, 1);
     cublasXtDeviceSelect(xt, 1, &device);
     cublasXtSgemm(
         xt, CUBLAS_OP_T, CUBLAS_OP_N, M, P, K, &alpha, a, K, b, K, &beta, c, LD);
@@ -177,6 +172,8 @@ static void host_matrices()
                 want += a[i * K + k] * b[j * K + k];
             expect("Xt gemm", c[j * LD + i], want);
         }
+    device = 99;
+    expect("no such device", cublasXtDeviceSelect(xt, 1, &device) != 0, 1);
     cublasXtDestroy(xt);
 }
 

@@ -33,19 +33,20 @@ multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order
     cublasLtMatrixLayout_t la, lb, lc;
     cublasLtMatmulPreference_t preference;
     cublasLtMatmulHeuristicResult_t found;
-    cublasOperation_t transposed = CUBLAS_OP_T;
+    const bool sums = epilogue == CUBLASLT_EPILOGUE_BGRADA;  // only of an A that is not transposed
+    cublasOperation_t op = sums ? CUBLAS_OP_N : CUBLAS_OP_T;
     int64_t ld = M;
     int count = 0;
     float one = 1, zero = 0;
     cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     cublasLtMatmulDescSetAttribute(
-        desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
+        desc, CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof op);
     cublasLtMatmulDescSetAttribute(
         desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     const bool has_aux = epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
                          epilogue == CUBLASLT_EPILOGUE_DGELU ||
                          epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
-    if (epilogue != CUBLASLT_EPILOGUE_DEFAULT && epilogue != CUBLASLT_EPILOGUE_DGELU)
+    if (epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA)
         cublasLtMatmulDescSetAttribute(
             desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &dbias, sizeof dbias);
     if (has_aux) {
@@ -54,7 +55,7 @@ multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order
         cublasLtMatmulDescSetAttribute(
             desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld);
     }
-    cublasLtMatrixLayoutCreate(&la, CUDA_R_32F, K, M, K);
+    cublasLtMatrixLayoutCreate(&la, CUDA_R_32F, sums ? M : K, sums ? K : M, sums ? M : K);
     cublasLtMatrixLayoutCreate(&lb, CUDA_R_32F, K, N, K);
     cublasLtMatrixLayoutCreate(&lc, CUDA_R_32F, M, N, order == CUBLASLT_ORDER_ROW ? N : M);
     cublasLtMatrixLayoutSetAttribute(
@@ -136,15 +137,20 @@ int main()
     expect("product", get(dc, at), x);
     multiply(lt, CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_ORDER_ROW);
     expect("product by rows", get(dc, i * N + j), x);
-    multiply(lt, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_ORDER_ROW);
-    expect("ReLU, bias, by rows", get(dc, i * N + j), y > 0 ? y : 0);
+    multiply(lt, CUBLASLT_EPILOGUE_RELU, CUBLASLT_ORDER_ROW);
+    expect("ReLU by rows", get(dc, i * N + j), x > 0 ? x : 0);
+    multiply(lt, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_ORDER_COL);
+    expect("ReLU, bias", get(dc, at), y > 0 ? y : 0);
+    if (multiply(lt, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_ORDER_ROW) !=
+        CUBLAS_STATUS_NOT_SUPPORTED)
+        expect("a bias by rows is refused", 0, 1);
     multiply(lt, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_ORDER_COL);
     expect("GELU", get(dc, at), gelu(y));
     expect("its input", get(daux, at), y);
     multiply(lt, CUBLASLT_EPILOGUE_DGELU, CUBLASLT_ORDER_COL);
     expect("DGELU", get(dc, at), x * (gelu(y + 1e-4) - gelu(y - 1e-4)) / 2e-4);
     multiply(lt, CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_ORDER_COL);
-    expect("BGRADA", get(dbias, 2), a[2 * K] + a[2 * K + 1] + a[2 * K + 2] + a[2 * K + 3]);
+    expect("BGRADA", get(dbias, 2), a[2] + a[2 + M] + a[2 + 2 * M] + a[2 + 3 * M]);
     if (multiply(lt, CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_ORDER_COL) !=
         CUBLAS_STATUS_NOT_SUPPORTED)
         failures++;

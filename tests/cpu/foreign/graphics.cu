@@ -104,10 +104,10 @@ static void test_buffer()
     bind(ARRAY_BUFFER, other);
     CHECK(cudaGraphicsGLRegisterBuffer(&resource, buffer, cudaGraphicsRegisterFlagsNone));
     EXPECT(
-        cudaGraphicsResourceGetMappedPointer(&x, &mapped_bytes, resource) ==
+        cudaGraphicsResourceGetMappedPointer((void **)&x, &mapped_bytes, resource) ==
         cudaErrorUnknown);
     CHECK(cudaGraphicsMapResources(1, &resource));
-    CHECK(cudaGraphicsResourceGetMappedPointer(&x, &mapped_bytes, resource));
+    CHECK(cudaGraphicsResourceGetMappedPointer((void **)&x, &mapped_bytes, resource));
     EXPECT(mapped_bytes == bytes);
     add_index<<<4, 256>>>(x, n);
     CHECK(cudaGraphicsUnmapResources(1, &resource));
@@ -120,7 +120,7 @@ static void test_buffer()
 
     CHECK(cudaGraphicsResourceSetMapFlags(resource, cudaGraphicsMapFlagsReadOnly));
     CHECK(cudaGraphicsMapResources(1, &resource));
-    CHECK(cudaGraphicsResourceGetMappedPointer(&x, &mapped_bytes, resource));
+    CHECK(cudaGraphicsResourceGetMappedPointer((void **)&x, &mapped_bytes, resource));
     CHECK(cudaMemset(x, 0, bytes));
     CHECK(cudaGraphicsUnmapResources(1, &resource));
     CHECK(cudaGraphicsUnregisterResource(resource));

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cuda_fp16.h>
 
-__device__ void never_called(float *x)
+static __device__ void never_called(float *x)
 {
     asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" ::"l"(x));
 }

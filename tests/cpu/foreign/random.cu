@@ -46,6 +46,7 @@ static int wrong_sobol(unsigned *out)
         wrong += curandSetQuasiRandomGeneratorDimensions(g, D) != CURAND_STATUS_SUCCESS;
         wrong += curandGenerateUniformDouble(g, x, D * N - 1) != CURAND_STATUS_LENGTH_NOT_MULTIPLE;
         curandGenerateUniformDouble(g, x, D * N);
+        cudaDeviceSynchronize();
         for (int d = 0; d < D; d++) {
             bool seen[N] = {};
             for (int i = 0; i < N; i++)

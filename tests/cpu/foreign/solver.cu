@@ -128,7 +128,7 @@ template <class C> static void test()
     EXPECT(cusolverDnSetStream(h, stream) == 0);
     matrix a = example<T>(n, n), x = example<T>(n, 2), b = times(a, x);
     T *da = managed<T>(a), *db = managed<T>(b), *work;
-    const int lwork = 1 << 14; /* enough for all calls */
+    const int lwork = 1 << 22; /* more than any call asks for */
     cudaMalloc(&work, lwork * sizeof *work);
     int *pivots;
     cudaMallocManaged(&pivots, n * sizeof *pivots);
@@ -169,10 +169,10 @@ template <class C> static void test()
             if (generalized)
                 RUN(C::sygvd(
                     h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, da, n, db,
-                    n, values, NULL, 0, info));
+                    n, values, work, lwork, info));
             else
                 RUN(C::syevd(
-                    h, CUSOLVER_EIG_MODE_VECTOR, fill, n, da, n, values, NULL, 0, info));
+                    h, CUSOLVER_EIG_MODE_VECTOR, fill, n, da, n, values, work, lwork, info));
             for (int i = 0; i < n; i++) {
                 w(i, i) = (double)values[i];
                 EXPECT(i == 0 || values[i - 1] <= values[i]);
@@ -187,8 +187,10 @@ template <class C> static void test()
     T *tau = managed<T>(x), *dc = managed<T>(c), *dd = managed<T>(d);
     da = managed<T>(tall);
     RUN(C::geqrf(h, m, n, da, m, tau, work, lwork, info));
+    const cublasOperation_t adjoint =
+        sizeof(T) == sizeof(R) ? CUBLAS_OP_T : CUBLAS_OP_C;
     RUN(C::ormqr(
-        h, CUBLAS_SIDE_LEFT, CUBLAS_OP_C, m, 2, n, da, m, tau, dc, m, work, lwork, info));
+        h, CUBLAS_SIDE_LEFT, adjoint, m, 2, n, da, m, tau, dc, m, work, lwork, info));
     RUN(C::ormqr(
         h, CUBLAS_SIDE_RIGHT, CUBLAS_OP_N, 2, m, n, da, m, tau, dd, 2, work, lwork,
         info));
@@ -264,7 +266,7 @@ int main()
     double *values, *da = managed<double>(a);
     cudaMallocManaged(&values, n * sizeof *values);
     double *work;
-    const int lwork = 1 << 14;
+    const int lwork = 1 << 22;
     cudaMalloc(&work, lwork * sizeof *work);
     RUN(cusolverDnDsyevd(
         h, CUSOLVER_EIG_MODE_NOVECTOR, CUBLAS_FILL_MODE_LOWER, n, da, n, values, work,
@@ -281,6 +283,10 @@ int main()
     da = managed<double>(matrix(2, 2));
     EXPECT(cusolverDnDgetrf(h, 2, 2, da, 2, work, pivots, info) == 0);
     EXPECT(cudaDeviceSynchronize() == cudaSuccess && *info == 1);
+    EXPECT(
+        cusolverDnDpotrf(h, CUBLAS_FILL_MODE_LOWER, n, da, n - 1, work, lwork, info) ==
+        CUSOLVER_STATUS_INVALID_VALUE);
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess && *info == -4);
     EXPECT(
         cusolverDnDgesvd(h, 'N', 'N', 2, 3, da, 2, 0, 0, 2, 0, 3, work, lwork, 0, info) ==
         CUSOLVER_STATUS_INVALID_VALUE);

@@ -18,6 +18,7 @@
     } while (0)
 
 static const int m = 7, n = 5;
+static void *workspace;
 
 template <class T> static T *managed(const std::vector<T> &values)
 {
@@ -136,7 +137,7 @@ static void test_products(cusparseHandle_t handle, cusparseIndexBase_t base)
             CHECK(cusparseCreateDnMat(&mc, out, 2, 2, dc, a.type, CUSPARSE_ORDER_ROW));
             CHECK(cusparseSpMM(
                 handle, c.op, N, &alpha, c.matrix, mb, &zero, mc, a.type,
-                CUSPARSE_SPMM_ALG_DEFAULT, nullptr));
+                CUSPARSE_SPMM_ALG_DEFAULT, workspace));
             CHECK(cudaDeviceSynchronize());
             for (int i = 0; i < out; i++)
                 EXPECT(dc[2 * i] == dy[i] + 3 && dc[2 * i + 1] == 2 * (dy[i] + 3));
@@ -172,7 +173,7 @@ static void test_solves(cusparseHandle_t handle)
                 CHECK(cusparseSpSV_createDescr(&about));
                 CHECK(cusparseSpSV_analysis(
                     handle, op, &alpha, csr, vx, vy, CUDA_R_64F,
-                    CUSPARSE_SPSV_ALG_DEFAULT, about, nullptr));
+                    CUSPARSE_SPSV_ALG_DEFAULT, about, workspace));
                 CHECK(cusparseSpSV_solve(
                     handle, op, &alpha, csr, vx, vy, CUDA_R_64F,
                     CUSPARSE_SPSV_ALG_DEFAULT, about));
@@ -201,6 +202,9 @@ static void test_solves(cusparseHandle_t handle)
                 CHECK(
                     cusparseCreateDnMat(&mc, n, 2, 2, c, CUDA_R_64F, CUSPARSE_ORDER_ROW));
                 CHECK(cusparseSpSM_createDescr(&several));
+                CHECK(cusparseSpSM_analysis(
+                    handle, op, CUSPARSE_OPERATION_TRANSPOSE, &alpha, csr, mb, mc,
+                    CUDA_R_64F, CUSPARSE_SPSM_ALG_DEFAULT, several, workspace));
                 CHECK(cusparseSpSM_solve(
                     handle, op, CUSPARSE_OPERATION_TRANSPOSE, &alpha, csr, mb, mc,
                     CUDA_R_64F, CUSPARSE_SPSM_ALG_DEFAULT, several));
@@ -226,21 +230,21 @@ static void test_conversions(cusparseHandle_t handle)
         &csr, m, n, 0, offsets, nullptr, nullptr, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
         CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F));
     CHECK(cusparseDenseToSparse_analysis(
-        handle, dense, csr, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr));
+        handle, dense, csr, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, workspace));
     CHECK(cusparseSpMatGetSize(csr, &rows, &columns, &count));
     EXPECT(rows == m && columns == n && count == (int64_t)a.values.size());
     CHECK(cudaMallocManaged(&indices, count * sizeof *indices));
     CHECK(cudaMallocManaged(&values, count * sizeof *values));
     CHECK(cusparseCsrSetPointers(csr, offsets, indices, values));
     CHECK(cusparseDenseToSparse_convert(
-        handle, dense, csr, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr));
+        handle, dense, csr, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, workspace));
     CHECK(cudaDeviceSynchronize());
     for (int i = 0; i <= m; i++)
         EXPECT(offsets[i] == a.offsets[i]);
     for (int i = 0; i < count; i++)
         EXPECT(indices[i] == a.column[i] && values[i] == a.values[i]);
     CHECK(cusparseSparseToDense(
-        handle, csr, back, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, nullptr));
+        handle, csr, back, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, workspace));
     CHECK(cudaDeviceSynchronize());
     for (int i = 0; i < m * n; i++)
         EXPECT(again[i] == a.dense[i]);
@@ -251,7 +255,7 @@ static void test_conversions(cusparseHandle_t handle)
     CHECK(cusparseCsr2cscEx2(
         handle, m, n, (int)count, values, offsets, indices, again, starts, row,
         CUDA_R_32F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ONE,
-        CUSPARSE_CSR2CSC_ALG_DEFAULT, nullptr));
+        CUSPARSE_CSR2CSC_ALG_DEFAULT, workspace));
     CHECK(cudaDeviceSynchronize());
     int at = 0;
     for (int j = 0; j < n; j++) {
@@ -297,10 +301,10 @@ static void test_lu(cusparseHandle_t handle)
     CHECK(cusparseCreateCsrilu02Info(&info));
     CHECK(cusparseDcsrilu02_analysis(
         handle, k, k * k, about, lu, row, column, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL,
-        nullptr));
+        workspace));
     CHECK(cusparseDcsrilu02(
         handle, k, k * k, about, lu, row, column, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL,
-        nullptr));
+        workspace));
     CHECK(cusparseXcsrilu02_zeroPivot(handle, info, &zero_pivot));
     for (int i = 0; i < k; i++)
         for (int j = 0; j < k; j++) {
@@ -321,14 +325,15 @@ static void test_graph(cusparseHandle_t handle)
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
+    cusparseSpMatDescr_t csr = a.csr(CUSPARSE_INDEX_BASE_ZERO);
     CHECK(cusparseCreateDnVec(&vx, n, x, CUDA_R_32F));
     CHECK(cusparseCreateDnVec(&vy, n, y, CUDA_R_32F));
     CHECK(cudaStreamCreate(&stream));
     CHECK(cusparseSetStream(handle, stream));
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK(cusparseSpMV(
-        handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, a.csr(CUSPARSE_INDEX_BASE_ZERO),
-        vx, &beta, vy, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
+        handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, csr, vx, &beta, vy, CUDA_R_32F,
+        CUSPARSE_SPMV_ALG_DEFAULT, workspace));
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiate(&exec, graph));
     alpha = beta = 0;  // host factors were read by the call
@@ -346,6 +351,7 @@ int main()
 {
     cusparseHandle_t handle;
     CHECK(cusparseCreate(&handle));
+    CHECK(cudaMalloc(&workspace, 1 << 24)); // more than any of the calls asks for
     test_products<float, int>(handle, CUSPARSE_INDEX_BASE_ZERO);
     test_products<double, int>(handle, CUSPARSE_INDEX_BASE_ONE);
     test_products<double, int64_t>(handle, CUSPARSE_INDEX_BASE_ZERO);

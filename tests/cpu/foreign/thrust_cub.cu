@@ -155,7 +155,7 @@ static int wrong_neighbours(int *out)
 
 static int cub_part()
 {
-    enum { N = 256 };
+    const int N = 256;
     int *in, *out;
     cudaMallocManaged(&in, N * sizeof(int));
     cudaMallocManaged(&out, N * sizeof(int));
@@ -171,10 +171,12 @@ static int cub_part()
     if (out[5] != 8129 || out[6] != 8256 || out[7] != 126 || out[8] != 126) return 11;
     if (wrong_neighbours(out)) return 4;
     void *temporary = NULL;
-    size_t bytes = 0;
+    size_t bytes = 0, room = 1 << 20;
     cub::DeviceRadixSort::SortKeys(temporary, bytes, in, out, N);
-    cudaMalloc(&temporary, bytes);
+    if (bytes > room || cudaMalloc(&temporary, room)) return 5;
+    bytes = room;
     cub::DeviceRadixSort::SortKeys(temporary, bytes, in, out, N);
+    cudaDeviceSynchronize();
     if (out[77] != 77) return 3;
     cub::DeviceScan::InclusiveSum(temporary, bytes, out, in, N);
     cub::DeviceReduce::Sum(temporary, bytes, out, in + N - 1, N - 1);

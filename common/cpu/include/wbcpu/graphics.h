@@ -40,11 +40,4 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(
     cudaArray_t *array, cudaGraphicsResource_t resource, unsigned layer, unsigned level);
 }
 
-template <class T>
-static inline cudaError_t cudaGraphicsResourceGetMappedPointer(
-    T **pointer, size_t *bytes, cudaGraphicsResource_t resource)
-{
-    return cudaGraphicsResourceGetMappedPointer((void **)pointer, bytes, resource);
-}
-
 #endif

@@ -45,6 +45,27 @@ cusolverStatus_t solve(cusolverDnHandle_t h, int *info, const Work &work)
     if (!wbcpu_record(h->stream, run)) run();
     return CUSOLVER_STATUS_SUCCESS;
 }
+/* What an argument must not be below. at: its position after the handle, from 1 */
+struct least {
+    int value, bound, at;
+};
+template <class Work>
+cusolverStatus_t solve(
+    cusolverDnHandle_t h, int *info, std::initializer_list<least> arguments,
+    const Work &work)
+{
+    for (least a : arguments)
+        if (a.value < a.bound) {
+            solve(h, info, [=] { return -a.at; });
+            return CUSOLVER_STATUS_INVALID_VALUE;
+        }
+    return solve(h, info, work);
+}
+/* A leading dimension: at least 1 */
+inline least leading(int ld, int rows, int at)
+{
+    return {ld, std::max(1, rows), at};
+}
 inline char operation(cublasOperation_t op)
 {
     return op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';
@@ -218,37 +239,47 @@ template <class T, class R> struct solver {
     static status
     getrf(handle h, int m, int n, T *a, int lda, T *, int *pivots, int *info)
     {
-        return solve(h, info, [=] { return factor_lu(m, n, view_of(a, lda), pivots); });
+        return solve(h, info, {{m, 0, 1}, {n, 0, 2}, leading(lda, m, 4)}, [=] {
+            return factor_lu(m, n, view_of(a, lda), pivots);
+        });
     }
     static status getrs(
         handle h, cublasOperation_t op, int n, int count, const T *a, int lda,
         const int *pivots, T *b, int ldb, int *info)
     {
-        return solve(h, info, [=] {
-            solve_lu(operation(op), n, count, view_of(a, lda), pivots, view_of(b, ldb));
-            return 0;
-        });
+        return solve(
+            h, info, {{n, 0, 2}, {count, 0, 3}, leading(lda, n, 5), leading(ldb, n, 8)},
+            [=] {
+                solve_lu(
+                    operation(op), n, count, view_of(a, lda), pivots, view_of(b, ldb));
+                return 0;
+            });
     }
     static status
     potrf(handle h, fill_mode fill, int n, T *a, int lda, T *, int, int *info)
     {
-        return solve(
-            h, info, [=] { return factor_cholesky(is_upper(fill), n, view_of(a, lda)); });
+        return solve(h, info, {{n, 0, 2}, leading(lda, n, 4)}, [=] {
+            return factor_cholesky(is_upper(fill), n, view_of(a, lda));
+        });
     }
     static status
     potri(handle h, fill_mode fill, int n, T *a, int lda, T *, int, int *info)
     {
-        return solve(
-            h, info, [=] { return invert_cholesky(is_upper(fill), n, view_of(a, lda)); });
+        return solve(h, info, {{n, 0, 2}, leading(lda, n, 4)}, [=] {
+            return invert_cholesky(is_upper(fill), n, view_of(a, lda));
+        });
     }
     static status potrs(
         handle h, fill_mode fill, int n, int count, const T *a, int lda, T *b, int ldb,
         int *info)
     {
-        return solve(h, info, [=] {
-            solve_cholesky(is_upper(fill), n, count, view_of(a, lda), view_of(b, ldb));
-            return 0;
-        });
+        return solve(
+            h, info, {{n, 0, 2}, {count, 0, 3}, leading(lda, n, 5), leading(ldb, n, 7)},
+            [=] {
+                solve_cholesky(
+                    is_upper(fill), n, count, view_of(a, lda), view_of(b, ldb));
+                return 0;
+            });
     }
     static status
     potrf_batch(handle h, fill_mode fill, int n, T *a[], int lda, int *info, int batch)
@@ -274,7 +305,7 @@ template <class T, class R> struct solver {
     static status
     geqrf(handle h, int m, int n, T *a, int lda, T *tau, T *, int, int *info)
     {
-        return solve(h, info, [=] {
+        return solve(h, info, {{m, 0, 1}, {n, 0, 2}, leading(lda, m, 4)}, [=] {
             factor_qr(m, n, view_of(a, lda), (E *)tau);
             return 0;
         });
@@ -282,7 +313,7 @@ template <class T, class R> struct solver {
     static status
     orgqr(handle h, int m, int n, int k, T *a, int lda, const T *tau, T *, int, int *info)
     {
-        return solve(h, info, [=] {
+        return solve(h, info, {{m, 0, 1}, {n, 0, 2}, {k, 0, 3}, leading(lda, m, 5)}, [=] {
             make_q(m, n, k, view_of(a, lda), (const E *)tau);
             return 0;
         });
@@ -291,21 +322,29 @@ template <class T, class R> struct solver {
         handle h, cublasSideMode_t side, cublasOperation_t op, int m, int n, int k,
         const T *a, int lda, const T *tau, T *c, int ldc, T *, int, int *info)
     {
-        if (op == CUBLAS_OP_T && sizeof(T) != sizeof(R))
-            return CUSOLVER_STATUS_INVALID_VALUE;
-        return solve(h, info, [=] {
-            auto multiply = side == CUBLAS_SIDE_LEFT ? multiply_q<E> : multiply_by_q<E>;
-            multiply(
-                op != CUBLAS_OP_N, m, n, k, view_of(a, lda), (const E *)tau,
-                view_of(c, ldc));
-            return 0;
-        });
+        if (op == (sizeof(T) == sizeof(R) ? CUBLAS_OP_C : CUBLAS_OP_T))
+            return CUSOLVER_STATUS_INVALID_VALUE; /* as in cuSOLVER */
+        return solve(
+            h, info,
+            {{m, 0, 3},
+             {n, 0, 4},
+             {k, 0, 5},
+             leading(lda, side == CUBLAS_SIDE_LEFT ? m : n, 7),
+             leading(ldc, m, 10)},
+            [=] {
+                auto multiply =
+                    side == CUBLAS_SIDE_LEFT ? multiply_q<E> : multiply_by_q<E>;
+                multiply(
+                    op != CUBLAS_OP_N, m, n, k, view_of(a, lda), (const E *)tau,
+                    view_of(c, ldc));
+                return 0;
+            });
     }
     static status syevd(
         handle h, eig_mode mode, fill_mode fill, int n, T *a, int lda, R *w, T *, int,
         int *info)
     {
-        return solve(h, info, [=] {
+        return solve(h, info, {{n, 0, 3}, leading(lda, n, 5)}, [=] {
             return solve_eigen(mode, is_upper(fill), n, view_of(a, lda), w);
         });
     }
@@ -334,7 +373,7 @@ template <class T, class R> struct solver {
         int lda, T *b, int ldb, R *w, T *, int, int *info)
     {
         if (type != CUSOLVER_EIG_TYPE_1) return CUSOLVER_STATUS_NOT_SUPPORTED;
-        return solve(h, info, [=] {
+        return solve(h, info, {{n, 0, 4}, leading(lda, n, 6), leading(ldb, n, 8)}, [=] {
             return solve_generalized(
                 mode, is_upper(fill), n, view_of(a, lda), view_of(b, ldb), w);
         });
@@ -344,7 +383,7 @@ template <class T, class R> struct solver {
         T *u, int ldu, T *vt, int ldvt, T *, int, R *, int *info)
     {
         if (m < n) return CUSOLVER_STATUS_INVALID_VALUE; /* as in cuSOLVER */
-        return solve(h, info, [=] {
+        return solve(h, info, {{m, 0, 3}, {n, 0, 4}, leading(lda, m, 6)}, [=] {
             return solve_gesvd(
                 (char)jobu, (char)jobvt, m, n, view_of(a, lda), s, view_of(u, ldu),
                 view_of(vt, ldvt));

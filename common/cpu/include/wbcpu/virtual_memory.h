@@ -1,6 +1,6 @@
 /* virtual_memory.h - the driver API's reserved addresses and the allocations mapped there.
- * C11 and C++. An allocation can be mapped at one place at a time; another place finds its
- * contents after cuMemUnmap. Nothing can be exported to another process. */
+ * C11 and C++. An allocation can be mapped at several places, which show the same contents.
+ * Nothing can be exported to another process. */
 #ifndef WBCPU_VIRTUAL_MEMORY_H
 #define WBCPU_VIRTUAL_MEMORY_H
 
@@ -74,7 +74,7 @@ cuMemRelease(CUmemGenericAllocationHandle handle); /* freed when it is unmapped 
 CUresult cuMemGetAllocationPropertiesFromHandle(
     CUmemAllocationProp *about, CUmemGenericAllocationHandle handle);
 
-/* CUDA_ERROR_NOT_SUPPORTED: the allocation is mapped already */
+/* The whole of an allocation */
 CUresult cuMemMap(
     CUdeviceptr p, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
     unsigned long long flags);
