@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # gpu.sh [OUT] - what only a computer with a GPU can test: the programs and suites of the
-# CUDA build, full points for every solution, rungs that pass what they define, and
-# compute-sanitizer (memcheck, racecheck, initcheck) without a report on every solution.
+# CUDA build, full points for every solution, rungs that pass what they define, the CPU back
+# end's own programs by nvcc, and compute-sanitizer (memcheck, racecheck, initcheck) without
+# a report on every solution.
 # As many jobs run at the same time as there are cores; none is timed. Several GPUs share
 # them; a suite sees all GPUs. Logs go to OUT; a short table comes last.
 #     BACKEND=cuda tests/gpu.sh build/cuda/gpu
@@ -63,6 +64,9 @@ jobs_of() {
     done
     for suite in tests/{library,ops,bench}/suite*.sh; do echo "'$suite' $suite"; done
     for lab in $labs; do echo "'$lab, solution' ./grade $lab --timeout-scale 3"; done
+    for program in tests/cpu/{foreign,features}/*.cu; do
+        echo "'${program#tests/cpu/}' tests/cpu/by_nvcc.sh $program"
+    done
     # -j2: each test is a process, and its context takes 0.5 GB of the GPU's memory.
     for program in $(make -s list-tests); do
         echo "'$(basename "$program")' $program $([[ $program == */tests/test_* ]] && echo --tap -j2)"
