@@ -1,4 +1,4 @@
-/* cuBLAS levels 1 to 3: vectors, mixed types, triangular solves, double GEMM, copies. */
+/* cuBLAS levels 1 to 3: vectors, bfloat16, triangular solves, double GEMM, copies. */
 #include <cmath>
 #include <cstdio>
 #include <cublasXt.h>
@@ -62,7 +62,7 @@ static void vectors(cublasHandle_t blas)
 }
 
 /* bfloat16, computed in float */
-static void mixed(cublasHandle_t blas)
+static void narrow(cublasHandle_t blas)
 {
     std::vector<__nv_bfloat16> x(N), y(N);
     for (int i = 0; i < N; i++)
@@ -183,7 +183,7 @@ int main()
     if (cublasCreate(&blas)) return 1;
     host_matrices();
     vectors(blas);
-    mixed(blas);
+    narrow(blas);
     matrices(blas);
     cublasDestroy(blas);
     return failures != 0;
