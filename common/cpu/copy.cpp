@@ -103,7 +103,7 @@ static void move_bytes(char *to, const char *from, size_t bytes)
 static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
 {
     if (cudaError_t e = check_copy(c)) return e;
-    if (wait || (launch_paused && has_pageable(c))) finish_paused_launch();
+    if (wait || (must_queue() && has_pageable(c))) finish_paused_launch();
     if (wbcpu_in_device_memory(c.src)) device_copies++;
     const copy given = c;
     std::shared_ptr<char> staged = wait ? nullptr : check::stage(c, stream);

@@ -40,11 +40,13 @@ bool accept_launch(wbcpu_launch *l)
     return accepts(l) && check::accept_launch(l);
 }
 
-/* Returns what the kernel has launched. */
-static children *run_grid(const wbcpu_launch *l, bool may_pause)
+/* Sets *made to what the kernel has launched. False: another thread's launch has paused in
+ * the meantime, so this one is for the queue. */
+static bool run_grid(const wbcpu_launch *l, bool may_pause, children **made)
 {
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
+    if (must_queue()) return false;
     static job j; /* stays while the launch is paused; launching is locked */
     j.most_threads = 0;
     j.stopped = false;
@@ -82,14 +84,14 @@ static children *run_grid(const wbcpu_launch *l, bool may_pause)
     check::end_launch();
     check::end_kernel();
     close_device_memory();
-    if (launch_paused) return nullptr;
+    *made = j.children;
     if (!ran) fail(refuse_for_threads(l));
     if (unsigned most = j.most_threads) {
         fail(refuse_launch(
             l, "blocks of " + std::to_string(j.threads) + " threads",
             ("__launch_bounds__ allows " + std::to_string(most)).c_str()));
     }
-    return j.children;
+    return true;
 }
 
 extern "C" void wbcpu_refuse_launch(unsigned most)
@@ -146,15 +148,15 @@ static bool may_pause(const wbcpu_launch *l)
 void run_launch(const wbcpu_launch *l)
 {
     if (!accepts(l)) return;
-    if (!may_pause(l)) {
-        run_children(run_grid(l, false));
-        return;
+    children *made;
+    std::shared_ptr<node> kept;
+    if (may_pause(l)) {
+        kept = std::make_shared<node>(run_kept, delete_kept, keep(l));
+        l = static_cast<wbcpu_launch *>(kept->work);
     }
-    auto kept = std::make_shared<node>(run_kept, delete_kept, keep(l));
-    children *made = run_grid(static_cast<wbcpu_launch *>(kept->work), true);
-    if (launch_paused)
-        keep_paused(kept);
-    else
+    if (!run_grid(l, kept != nullptr, &made))
+        run_after_paused(run_kept, delete_kept, keep(l));
+    else if (!kept || !keep_if_paused(kept))
         run_children(made);
 }
 

@@ -237,7 +237,7 @@ extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
     }
     if (!check::enabled || !p) {
         auto release = [=] { return device_free(p); };
-        return launch_paused && wbcpu_record(stream, release) ? cudaSuccess : release();
+        return must_queue() && wbcpu_record(stream, release) ? cudaSuccess : release();
     }
     if (cudaError_t e = not_while_capturing()) return fail(e);
     if (!is_of_graph(p) && !check::free_enqueued(p)) return fail(cudaErrorInvalidValue);

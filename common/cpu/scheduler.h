@@ -93,9 +93,10 @@ struct worker : wbcpu_worker {
     void *host_stack; /* continues here when no block is left */
     char *stacks;     /* memory of all fibers */
     size_t stack_bytes;
-    int fibers;          /* created so far */
-    bool without_guards; /* no guard pages between the stacks */
-    int yields;          /* of the running block */
+    int fibers;             /* created so far */
+    bool without_guards;    /* no guard pages between the stacks */
+    int yields;             /* of the running block */
+    cudaError_t last_error; /* of a kernel that is paused */
     wbcpu::warp warp_table[max_warps];
 };
 

@@ -117,7 +117,7 @@ extern "C" cudaError_t cudaEventDestroy(cudaEvent_t event)
     if (!event) return fail(cudaErrorInvalidResourceHandle);
     check::event_destroyed(event);
     auto destroy = [=] { delete event; };
-    if (!launch_paused || !wbcpu_record(nullptr, destroy)) destroy();
+    if (!must_queue() || !wbcpu_record(nullptr, destroy)) destroy();
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
@@ -128,8 +128,14 @@ extern "C" cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     event->recorded = true;
     event->seconds = seconds_now();
     if (!event->capture) check::event_recorded(event, stream);
-    if (launch_paused && !event->capture)
-        wbcpu_record(stream, [=] { event->seconds = seconds_now(); });
+    if (must_queue() && !event->capture) {
+        event->queued++;
+        auto record = [=] {
+            event->seconds = seconds_now();
+            event->queued--;
+        };
+        if (!wbcpu_record(stream, record)) record();
+    }
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaEventQuery(cudaEvent_t event)
