@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 }
 END
 mkdir "$TMP/bin"
-for tool in g++ gcc ar as ld nm bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
+for tool in g++ gcc ar as ld nm objcopy bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
     sed grep xargs realpath; do
     ln -s "$(command -v $tool)" "$TMP/bin/$tool"
 done

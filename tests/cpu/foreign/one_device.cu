@@ -1,5 +1,6 @@
 /* Device and peer queries when there is one device. */
 #include <cstdio>
+#include <cstdlib>
 
 #define CHECK(call)                                                                      \
     do {                                                                                 \
@@ -13,8 +14,35 @@
 #error "helper_cuda.h asks for these macros of the toolkit"
 #endif
 
+/* Constructed before main, destroyed after it */
+__global__ void add_one(int *x)
+{
+    ++*x;
+}
+struct device_number {
+    int *x;
+    device_number()
+    {
+        cudaMalloc(&x, sizeof *x);
+        cudaMemset(x, 0, sizeof *x);
+        add_one<<<1, 1>>>(x);
+    }
+    int get() const
+    {
+        int h = -1;
+        cudaMemcpy(&h, x, sizeof h, cudaMemcpyDeviceToHost);
+        return h;
+    }
+    ~device_number()
+    {
+        add_one<<<2, 1>>>(x);
+        if (get() != 3 || cudaFree(x)) _Exit(1);
+    }
+} number;
+
 int main()
 {
+    if (number.get() != 1) return 1;
     int count = 0, mode = -1, peer = 1, a[2] = {3, 4}, b[2] = {0, 0}, *x, *y;
     CHECK(cudaGetDeviceCount(&count));
     CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceMapHost));
