@@ -9,23 +9,23 @@
 
 namespace wbcpu
 {
-/* True if dst and src are swapped. As on a GPU, a device pointer is also allowed where the
- * kind says host, if the other is a device pointer, too. Memory outside the range may be a
- * __device__ variable, so nothing is said about two host pointers. */
+/* The rule of a GPU: where the kind says device, pageable memory is an error; where it says
+ * host, any memory will do. A static array of the host looks like a __device__ variable: it
+ * counts as pageable if the other side is device memory where the kind says host. */
 static bool contradicts(const void *dst, const void *src, int kind)
 {
-    bool to_device = wbcpu_in_device_memory(dst),
-         from_device = wbcpu_in_device_memory(src);
-    return (kind == cudaMemcpyHostToDevice && from_device && !to_device) ||
-           (kind == cudaMemcpyDeviceToHost && to_device && !from_device) ||
-           (kind == cudaMemcpyHostToHost && to_device != from_device);
+    bool to = kind == cudaMemcpyHostToDevice, from = kind == cudaMemcpyDeviceToHost;
+    bool both = kind == cudaMemcpyDeviceToDevice;
+    return ((to || both) && is_pageable(dst, to && wbcpu_in_device_memory(src))) ||
+           ((from || both) && is_pageable(src, from && wbcpu_in_device_memory(dst)));
 }
 
 static bool leaves_device(const copy &c)
 {
     return results_stay &&
            (c.kind == cudaMemcpyDeviceToHost ||
-            (c.kind == cudaMemcpyDefault && !wbcpu_in_device_memory(c.dst)));
+            (!wbcpu_in_device_memory(c.dst) &&
+             (c.kind == cudaMemcpyDefault || wbcpu_in_device_memory(c.src))));
 }
 
 /* The host may free or change such memory as soon as the call returns. */
@@ -124,7 +124,8 @@ static cudaError_t enqueue_memset(copy c, int value, cudaStream_t stream, bool w
 {
     if (sticky_error()) return sticky_error();
     if (cudaError_t e = check::check_copy(c)) return fail(e);
-    if (c.width && c.height && !c.dst) return fail(cudaErrorInvalidValue);
+    if (c.width && c.height && (!c.dst || is_pageable(c.dst, false)))
+        return fail(cudaErrorInvalidValue);
     cudaError_t e = enqueue(stream, [=] {
         check::copying(c);
         for_ends(c.height, end_rows, [=](size_t row, size_t rows) {

@@ -1,6 +1,7 @@
 /* host_memory.cpp - memory that the host may access: pinned and managed memory. */
 #include "memory.h"
 
+#include <dlfcn.h>
 #include <map>
 
 namespace wbcpu
@@ -68,6 +69,12 @@ bool in_host_block(const void *p)
 {
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
     return host_block(p);
+}
+bool is_pageable(const void *p, bool variables)
+{
+    Dl_info about;
+    return !wbcpu_in_device_memory(p) && !in_host_block(p) &&
+           (variables || !dladdr(p, &about));
 }
 cudaError_t free_host_block(void *p, cudaMemoryType type)
 {

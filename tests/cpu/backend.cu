@@ -173,8 +173,10 @@ static void guard(void)
                 cudaErrorNotPermitted &&
             cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDefault, 0) ==
                 cudaErrorNotPermitted &&
+            cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDeviceToDevice, 0) ==
+                cudaErrorNotPermitted &&
             cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyHostToHost, 0) ==
-                cudaErrorInvalidValue,
+                cudaErrorNotPermitted,
         "at level 2 nothing can be copied to the host");
     tap(cudaMemcpyAsync(q, p, sizeof h, cudaMemcpyDeviceToDevice, 0) == cudaSuccess,
         "but within device memory");
