@@ -425,6 +425,16 @@ check_says "a shift by 32" "1 << 32 gives 0" "$wbcc" -run shift.cu
 check_says "-fsanitize=shift names a shift by 32" "shift.cu:2:" \
     "$wbcc" -fsanitize=shift -run shift.cu
 
+# --- a mistake in a launch --------------------------------------------------------------
+sed 's/scale<<<1, 32>>>(3, 2, x)/scale<<<1, 32>>>(3, x)/' scale.cu >missing.cu
+one_line() { # g++ finds the mistake in a lambda that launch.h calls
+    ! "$wbcc" -c missing.cu 2>said || return
+    cat said
+    grep -q "missing.cu:$(grep -n '<<<' missing.cu | cut -d: -f1):.*error: too few arguments" said &&
+        [ "$(grep -c error: said)" = 1 ] && ! grep -q launch.h said
+}
+check "a missing argument of a launch: one error, at its line" one_line
+
 # --- features that programs use ---------------------------------------------------------
 # One source of all programs, each in a namespace: the headers are read once.
 {
