@@ -1,5 +1,6 @@
 /* copy.cpp - cudaMemcpy, cudaMemset and their variants. */
 #include "check/host_hooks.h"
+#include "driver.h"
 #include "dry.h"
 #include "include/wbcpu.h"
 #include "memory.h"
@@ -43,6 +44,7 @@ extern "C" unsigned long long wbcpu_copy_count()
 
 static cudaError_t check_copy(const copy &c)
 {
+    use_device();
     if (sticky_error()) return sticky_error();
     if (leaves_device(c)) return fail(cudaErrorNotPermitted);
     if ((unsigned)c.kind > cudaMemcpyDefault)
@@ -122,6 +124,7 @@ static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
 }
 static cudaError_t enqueue_memset(copy c, int value, cudaStream_t stream, bool wait)
 {
+    use_device();
     if (sticky_error()) return sticky_error();
     if (cudaError_t e = check::check_copy(c)) return fail(e);
     if (c.width && c.height && (!c.dst || is_pageable(c.dst, false)))

@@ -1,4 +1,5 @@
 /* host_memory.cpp - memory that the host may access: pinned and managed memory. */
+#include "driver.h"
 #include "memory.h"
 
 #include <dlfcn.h>
@@ -27,6 +28,7 @@ static void *checked_managed(size_t bytes)
 
 static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
 {
+    use_device();
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
     if (!bytes)
@@ -97,6 +99,7 @@ extern "C" cudaError_t cudaFreeHost(void *p)
 }
 extern "C" cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+    use_device();
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
     blocks()[static_cast<char *>(p)] = {bytes, cudaMemoryTypeHost};
     check::allocated(p, bytes, cudaMemoryTypeHost);

@@ -1,6 +1,7 @@
 /* launch.cpp - the host's side of a launch: the same for every kernel, so that no program is
  * compiled with a copy of it per kernel. */
 #include "check/host_hooks.h"
+#include "driver.h"
 #include "dry.h"
 #include "graph.h"
 #include "launch_limits.h"
@@ -163,6 +164,7 @@ void run_launch(const wbcpu_launch *l)
 extern "C" void
 wbcpu_launch_kernel(wbcpu_launch *l, const void *const *pointers, int count)
 {
+    use_device();
     check_arguments(l, pointers, count);
     if (wbcpu_self && l->in_lab) refuse_child(l);
     if ((wbcpu_self || check::enabled) && !accept_launch(l)) return;

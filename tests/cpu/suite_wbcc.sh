@@ -127,7 +127,14 @@ int main(void)
 {
     CUcontext old, new;
     CUctxCreateParams about = {0};
-    return cuCtxCreate(&old, 0, 0) || cuCtxCreate(&new, &about, 0, 0) || cuCtxDestroy(old);
+    CUdeviceptr p;
+    if (cuCtxGetCurrent(&old) != CUDA_ERROR_NOT_INITIALIZED) return 1;
+    if (cuInit(0) || cuCtxGetCurrent(&old) || old) return 2;
+    if (cuMemAlloc(&p, 4) != CUDA_ERROR_INVALID_CONTEXT) return 3;
+    if (cuCtxCreate(&old, 0, 0) || cuCtxCreate(&new, &about, 0, 0)) return 4;
+    if (cuMemAlloc(&p, 4) || cuCtxDestroy(new) || cuCtxDestroy(old)) return 5;
+    if (cuCtxSynchronize() != CUDA_ERROR_INVALID_CONTEXT) return 6;
+    return cudaFree(NULL) || cuCtxSynchronize() || cuCtxGetCurrent(&new) || !new;
 }
 END
 check "a C program of the driver API, with both forms of cuCtxCreate" "$wbcc" -run context.c -lcuda
@@ -196,6 +203,11 @@ int main(int, char **argv)
     CUdeviceptr constants, x;
     size_t bytes;
     float h[32], factors[2] = {2, 3};
+    CUcontext context;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+    if (cuModuleLoad(&module, argv[1]) != CUDA_ERROR_INVALID_CONTEXT) return 5;
+    CHECK(cuCtxSetCurrent(context));
     CHECK(cuModuleLoad(&module, argv[1]));
     CHECK(cuModuleGetFunction(&stretch, module, "stretch"));
     CHECK(cuModuleGetFunction(&clear, module, "_Z5clearPf"));
@@ -426,7 +438,7 @@ check_says "-fsanitize=shift names a shift by 32" "shift.cu:2:" \
     "$wbcc" -fsanitize=shift -run shift.cu
 
 # --- a mistake in a launch --------------------------------------------------------------
-sed 's/scale<<<1, 32>>>(3, 2, x)/scale<<<1, 32>>>(3, x)/' scale.cu >missing.cu
+sed 's/scale<<<1, 32>>>(3, 2, x)/scale<<<1, 32>>>(3, 2)/' scale.cu >missing.cu
 one_line() { # g++ finds the mistake in a lambda that launch.h calls
     ! "$wbcc" -c missing.cu 2>said || return
     cat said
