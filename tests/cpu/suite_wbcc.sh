@@ -284,6 +284,7 @@ int main()
     std::vector<char> image(bytes);
     nvrtcGetPTX(program, image.data());
     if (nvrtcGetLoweredName(program, "add<double>", &lowered)) return 3;
+    cudaFree(0); // makes a context
     if (cuModuleLoadDataEx(&module, image.data(), 0, 0, 0)) return 4;
     if (cuModuleGetFunction(&add, module, lowered)) return 5;
     nvrtcDestroyProgram(&program);
