@@ -68,7 +68,9 @@ template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
         work();
         close_device_memory();
     };
-    if (!wbcpu_record(stream, opened)) opened();
+    const bool runs_now =
+        must_queue() && !wbcpu_self && !capture_of(stream) && !comes_after_paused(stream);
+    if (runs_now || !wbcpu_record(stream, opened)) opened();
     return cudaSuccess;
 }
 
@@ -105,7 +107,7 @@ static void move_bytes(char *to, const char *from, size_t bytes)
 static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
 {
     if (cudaError_t e = check_copy(c)) return e;
-    if (wait || (must_queue() && has_pageable(c))) finish_paused_launch();
+    if (comes_after_paused(stream) && (wait || has_pageable(c))) finish_paused_launch();
     if (wbcpu_in_device_memory(c.src)) device_copies++;
     const copy given = c;
     std::shared_ptr<char> staged = wait ? nullptr : check::stage(c, stream);

@@ -90,7 +90,7 @@ extern "C" void wbcpu_record_work(
     else if (check::enabled)
         check::enqueue(stream, run, destroy, work);
     else
-        run_after_paused(run, destroy, work);
+        run_after_paused(stream, run, destroy, work);
 }
 
 extern "C" cudaError_t

@@ -43,7 +43,8 @@ bool accept_launch(wbcpu_launch *l)
 
 /* Sets *made to what the kernel has launched. False: another thread's launch has paused in
  * the meantime, so this one is for the queue. */
-static bool run_grid(const wbcpu_launch *l, bool may_pause, children **made)
+static bool
+run_grid(const wbcpu_launch *l, cudaStream_t stream, bool may_pause, children **made)
 {
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
@@ -52,6 +53,7 @@ static bool run_grid(const wbcpu_launch *l, bool may_pause, children **made)
     j.most_threads = 0;
     j.stopped = false;
     j.children = nullptr;
+    j.stream = stream;
     j.may_pause = may_pause;
     j.launch = *l;
     j.threads = l->block.x * l->block.y * l->block.z;
@@ -151,12 +153,13 @@ void run_launch(const wbcpu_launch *l)
     if (!accepts(l)) return;
     children *made;
     std::shared_ptr<node> kept;
+    const cudaStream_t stream = l->stream;
     if (may_pause(l)) {
         kept = std::make_shared<node>(run_kept, delete_kept, keep(l));
         l = static_cast<wbcpu_launch *>(kept->work);
     }
-    if (!run_grid(l, kept != nullptr, &made))
-        run_after_paused(run_kept, delete_kept, keep(l));
+    if (!run_grid(l, stream, kept != nullptr, &made))
+        run_after_paused(stream, run_kept, delete_kept, keep(l));
     else if (!kept || !keep_if_paused(kept))
         run_children(made);
 }

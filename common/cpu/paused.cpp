@@ -12,6 +12,23 @@ namespace wbcpu
 {
 std::atomic<bool> launch_paused;
 
+/* Where work is enqueued. A stream may be destroyed before its work has run. */
+struct stream_of_work {
+    cudaStream_t stream = nullptr; /* NULL: the legacy default stream */
+    bool blocking = true;          /* it synchronizes with that */
+    stream_of_work() = default;
+    explicit stream_of_work(cudaStream_t s)
+        : stream(s == cudaStreamLegacy ? nullptr : s),
+          blocking(
+              !stream || s == cudaStreamPerThread || !(s->flags & cudaStreamNonBlocking))
+    {
+    }
+};
+struct queued {
+    stream_of_work at;
+    std::shared_ptr<node> work;
+};
+
 static struct {
     worker *w;
     void *stack; /* of the kernel's thread */
@@ -20,8 +37,9 @@ static struct {
     std::atomic<unsigned long long>
         number; /* of the launch, until its kernel has ended */
     std::shared_ptr<node> launch;
-    std::mutex lock;
-    std::deque<std::shared_ptr<node>> queue;
+    std::mutex lock;   /* of what follows */
+    stream_of_work at; /* of the kernel, or of the work from the queue that runs */
+    std::deque<queued> queue;
 } paused;
 static thread_local bool host_waits, runs_queue;
 
@@ -54,6 +72,10 @@ void pause_launch(worker *w)
     paused.w = w;
     paused.owner = std::this_thread::get_id();
     paused.number = w->job->id;
+    if (!launch_paused) { /* otherwise next_work has set it */
+        std::lock_guard<std::mutex> hold(paused.lock);
+        paused.at = stream_of_work(w->job->stream);
+    }
     paused.kernel = launch_paused = true;
     static const bool watched = (std::thread(watch).detach(), true);
     (void)watched;
@@ -72,17 +94,47 @@ bool keep_if_paused(std::shared_ptr<node> launch)
     return true;
 }
 
-void run_after_paused(void (*run)(void *), void (*destroy)(void *), void *work)
+void run_after_paused(
+    cudaStream_t stream, void (*run)(void *), void (*destroy)(void *), void *work)
 {
     auto added = std::make_shared<node>(run, destroy, work);
     {
         std::lock_guard<std::mutex> hold(paused.lock);
         if (must_queue()) {
-            paused.queue.push_back(added);
+            paused.queue.push_back({stream_of_work(stream), added});
             return;
         }
     }
     run(work);
+}
+
+template <class Test> static bool any_work(Test test)
+{
+    if (!must_queue()) return false;
+    std::lock_guard<std::mutex> hold(paused.lock);
+    bool found = test(paused.at);
+    for (const queued &q : paused.queue)
+        found |= test(q.at);
+    return found;
+}
+bool comes_after_paused(cudaStream_t stream)
+{
+    return any_work([b = stream_of_work(stream)](const stream_of_work &a) {
+        return a.stream == b.stream ||
+               (a.blocking && b.blocking && (!a.stream || !b.stream));
+    });
+}
+/* The stream itself has such work; the legacy default stream: or one that it waits for */
+static bool is_pending(cudaStream_t stream)
+{
+    return any_work([b = stream_of_work(stream)](const stream_of_work &a) {
+        return a.stream == b.stream || (!b.stream && a.blocking);
+    });
+}
+void wait_for_paused_event(cudaStream_t stream, cudaEvent_t event)
+{
+    auto nothing = [](void *) {};
+    if (event->queued) run_after_paused(stream, nothing, nothing, nullptr);
 }
 
 /* The next in the queue; NULL: none, or a launch has paused again */
@@ -94,7 +146,8 @@ static std::shared_ptr<node> next_work()
         launch_paused = false;
         return nullptr;
     }
-    std::shared_ptr<node> first = std::move(paused.queue.front());
+    std::shared_ptr<node> first = std::move(paused.queue.front().work);
+    paused.at = paused.queue.front().at;
     paused.queue.pop_front();
     return first;
 }
@@ -143,6 +196,10 @@ void finish_paused_launch()
                 SECONDS);
     }
 }
+void finish_paused_stream(cudaStream_t stream)
+{
+    if (is_pending(stream)) finish_paused_launch();
+}
 void finish_paused_event(cudaEvent_t event)
 {
     if (event->queued) finish_paused_launch();
@@ -151,6 +208,10 @@ bool paused_launch_is_busy()
 {
     if (must_queue() && can_continue()) continue_paused();
     return must_queue();
+}
+bool paused_stream_is_busy(cudaStream_t stream)
+{
+    return is_pending(stream) && paused_launch_is_busy() && is_pending(stream);
 }
 bool paused_event_is_busy(cudaEvent_t event)
 {

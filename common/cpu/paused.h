@@ -24,11 +24,18 @@ bool must_queue(); /* the same, but false for the thread that runs the queue */
 void pause_launch(worker *w);
 /* By the host, after a launch that may pause: keeps it if it has; false: it has ended. */
 bool keep_if_paused(std::shared_ptr<node> launch);
-void run_after_paused(void (*run)(void *), void (*destroy)(void *), void *work);
+void run_after_paused(
+    cudaStream_t stream, void (*run)(void *), void (*destroy)(void *), void *work);
+/* Work on this stream has to come after work that is paused or in the queue. Other copies
+ * need not wait: the kernel may wait for one. */
+bool comes_after_paused(cudaStream_t stream);
+void wait_for_paused_event(cudaStream_t stream, cudaEvent_t event);
 void finish_paused_launch();
-void finish_paused_event(cudaEvent_t event); /* if its record is in the queue */
+void finish_paused_stream(cudaStream_t stream); /* if it has such work */
+void finish_paused_event(cudaEvent_t event);    /* if its record is in the queue */
 /* Lets the kernel run for a moment. True: it has paused again. */
 bool paused_launch_is_busy();
+bool paused_stream_is_busy(cudaStream_t stream);
 bool paused_event_is_busy(cudaEvent_t event);
 }  // namespace wbcpu
 #endif

@@ -59,6 +59,7 @@ struct job {
     unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
     std::atomic<bool> stopped{false};     /* by a thread: the other blocks end, too */
+    cudaStream_t stream;                  /* as the host gave it */
     bool may_pause; /* if its only thread waits for the host (paused.h) */
     wbcpu::helpers *helpers;
     int depth;                           /* 0: launched by the host */

@@ -133,7 +133,7 @@ extern "C" cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     event->recorded = true;
     event->seconds = seconds_now();
     if (!event->capture) check::event_recorded(event, stream);
-    if (must_queue() && !event->capture) {
+    if (!event->capture && comes_after_paused(stream)) {
         event->queued++;
         auto record = [=] {
             event->seconds = seconds_now();

@@ -359,7 +359,7 @@ template <int N> __global__ void shifts(float *o, int n, long long m)
     sum t = {1};
     t << n << m;
     o[i++] = t.v + (n < 3 && m < n >> 1);
-    fields f = {3, 16, ~0u, -1};
+    fields f = {3, 16, ~0u, 1};
     packed_fields p = {0, 1, {1, 2}};
     int k = n - 30;
     o[i++] = (f.b << k + 25 < 0) + ((f.a) << k);
@@ -380,7 +380,7 @@ int main()
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         tap(h[i] == want[i], "device function %zu: %g, expected %g", i, h[i], want[i]);
     shifts<4><<<1, 1>>>(x, 32, 32);
-    const float shifted[] = {0, -2, 10, 13, 6400, 60, 234, 65, 13, 13};
+    const float shifted[] = {0, -2, 10, 13, 6400, 60, 234, 65, 13, 21};
     get();
     for (size_t i = 0; i < sizeof shifted / sizeof *shifted; i++)
         tap(h[i] == shifted[i], "shift %zu: %g, expected %g", i, h[i], shifted[i]);

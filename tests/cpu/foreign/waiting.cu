@@ -117,6 +117,17 @@ static int host_continues(int *x, volatile int *flag)
         while (way == 2 && cudaEventQuery(done) == cudaErrorNotReady) {}
         if (*copy != 6) return 8;
     }
+    *flag = 0;  // another stream has no work, and may release the kernel
+    cudaStream_t other;
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    *copy = 5;
+    until_host<<<1, 1, 0, stream>>>(flag, x);
+    add_to<<<1, 1, 0, stream>>>(x, one);
+    if (cudaStreamQuery(other) || cudaStreamSynchronize(other)) return 12;
+    cudaMemcpyAsync((int *)flag, copy, sizeof *copy, cudaMemcpyDefault, other);
+    cudaEventRecord(before, other);
+    if (cudaEventSynchronize(before) || cudaStreamSynchronize(stream) || x[0] != 6)
+        return 13;
     *flag = 0;
     keeps_error<<<1, 1>>>(flag, x);
     *flag = 1;
