@@ -1,4 +1,4 @@
-/* driver.h - the driver API's state, of which the runtime takes care. */
+/* driver.h - what the driver API has to know before a call; calls of the runtime set it. */
 #ifndef WBCPU_DRIVER_H
 #define WBCPU_DRIVER_H
 
