@@ -3,12 +3,15 @@
 #   OPENBLAS=path of libopenblas, or empty for the built-in GEMM; WB_BLAS chooses at run time.
 #
 # A file of common/cpu/units includes several sources. Compiled one by one, they take twice
-# as long, because of the headers. tools/wbcc compiles the same units.
+# as long, because of the headers. tools/wbcc compiles the same units. The library's static
+# variables are constructed before those of the program, whose constructors may call CUDA,
+# and destroyed after them.
 ifeq ($(BACKEND),cpu)
 CPU_UNITS := common/cpu/units $(if $(filter 1,$(CHECK)),common/cpu/check/units)
 $(B)/libwbcpu.a: $(call objects,$(wildcard $(CPU_UNITS:%=%/*.cpp)) common/cpu/switch.S) $(CPU_UNITS)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
+	$(Q)objcopy --rename-section .init_array=.init_array.00101 $@
 
 # gdb needs the library's types for threadIdx. Check mode reads the debug information of the
 # whole program when it starts.

@@ -5,14 +5,30 @@
 # WBCPU_LOOPS=1 a line says so.
 source=$1
 shift
-grep -qs '^#ifdef WBCPU_WHOLE_BLOCKS' "$source" "${source%.cpp}".*.h || exec "$@"
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
-if "$@" 2>"$log"; then
-    cat "$log" >&2
+
+# What g++ prints before an error in the arguments of a launch: the way through launch.h
+show() {
+    sed '/In instantiation of .*<lambda(auto:/ {
+        N
+        /\n[^\n]*wbcpu\/launch\.h:/ { N; d; }
+    }' "$log" >&2
+}
+[ ! -t 2 ] || set -- "$@" -fdiagnostics-color=always
+compile() { "$@" 2>"$log"; }
+
+if ! grep -qs '^#ifdef WBCPU_WHOLE_BLOCKS' "$source" "${source%.cpp}".*.h; then
+    compile "$@"
+    status=$?
+elif compile "$@"; then
+    status=0
 else
     [ "${WBCPU_LOOPS:-0}" = 0 ] ||
         echo "$(basename "$source" .cpp): all kernels: fibers: the loops do not compile:" \
             "$(grep -m1 'error:' "$log")" >&2
-    "$@" -DWBCPU_FIBERS
+    compile "$@" -DWBCPU_FIBERS
+    status=$?
 fi
+show
+exit $status

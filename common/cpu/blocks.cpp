@@ -76,18 +76,18 @@ void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long lon
     if (shared_poisoned) begin_shared(j);
     if (next_block(w)) wbcpu_switch(&w->host_stack, idle_fiber(w), 0);
     if (shared_poisoned && !j->stopped) check_shared(j);
-    exchange_last_error(of_host);
+    w->last_error = exchange_last_error(of_host);
     wbcpu_self = nullptr;
 }
 void continue_blocks(worker *w, void *stack)
 {
     wbcpu_self = w;
-    const cudaError_t of_host = exchange_last_error(cudaSuccess);
+    const cudaError_t of_host = exchange_last_error(w->last_error);
     w->yields = 0;
     threadIdx = blockIdx = uint3{0, 0, 0};
     blockDim = gridDim = dim3(1);
     wbcpu_switch(&w->host_stack, stack, 0);
-    exchange_last_error(of_host);
+    w->last_error = exchange_last_error(of_host);
     wbcpu_self = nullptr;
 }
 void run_blocks(void *context, worker *w)

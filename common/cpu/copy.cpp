@@ -1,5 +1,6 @@
 /* copy.cpp - cudaMemcpy, cudaMemset and their variants. */
 #include "check/host_hooks.h"
+#include "driver.h"
 #include "dry.h"
 #include "include/wbcpu.h"
 #include "memory.h"
@@ -9,23 +10,23 @@
 
 namespace wbcpu
 {
-/* True if dst and src are swapped. As on a GPU, a device pointer is also allowed where the
- * kind says host, if the other is a device pointer, too. Memory outside the range may be a
- * __device__ variable, so nothing is said about two host pointers. */
+/* The rule of a GPU: where the kind says device, pageable memory is an error; where it says
+ * host, any memory will do. A static array of the host looks like a __device__ variable: it
+ * counts as pageable if the other side is device memory where the kind says host. */
 static bool contradicts(const void *dst, const void *src, int kind)
 {
-    bool to_device = wbcpu_in_device_memory(dst),
-         from_device = wbcpu_in_device_memory(src);
-    return (kind == cudaMemcpyHostToDevice && from_device && !to_device) ||
-           (kind == cudaMemcpyDeviceToHost && to_device && !from_device) ||
-           (kind == cudaMemcpyHostToHost && to_device != from_device);
+    bool to = kind == cudaMemcpyHostToDevice, from = kind == cudaMemcpyDeviceToHost;
+    bool both = kind == cudaMemcpyDeviceToDevice;
+    return ((to || both) && is_pageable(dst, to && wbcpu_in_device_memory(src))) ||
+           ((from || both) && is_pageable(src, from && wbcpu_in_device_memory(dst)));
 }
 
 static bool leaves_device(const copy &c)
 {
     return results_stay &&
            (c.kind == cudaMemcpyDeviceToHost ||
-            (c.kind == cudaMemcpyDefault && !wbcpu_in_device_memory(c.dst)));
+            (!wbcpu_in_device_memory(c.dst) &&
+             (c.kind == cudaMemcpyDefault || wbcpu_in_device_memory(c.src))));
 }
 
 /* The host may free or change such memory as soon as the call returns. */
@@ -43,6 +44,7 @@ extern "C" unsigned long long wbcpu_copy_count()
 
 static cudaError_t check_copy(const copy &c)
 {
+    use_device();
     if (sticky_error()) return sticky_error();
     if (leaves_device(c)) return fail(cudaErrorNotPermitted);
     if ((unsigned)c.kind > cudaMemcpyDefault)
@@ -66,7 +68,9 @@ template <class Work> static cudaError_t enqueue(cudaStream_t stream, Work work)
         work();
         close_device_memory();
     };
-    if (!wbcpu_record(stream, opened)) opened();
+    const bool runs_now =
+        must_queue() && !wbcpu_self && !capture_of(stream) && !comes_after_paused(stream);
+    if (runs_now || !wbcpu_record(stream, opened)) opened();
     return cudaSuccess;
 }
 
@@ -103,7 +107,7 @@ static void move_bytes(char *to, const char *from, size_t bytes)
 static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
 {
     if (cudaError_t e = check_copy(c)) return e;
-    if (wait || (launch_paused && has_pageable(c))) finish_paused_launch();
+    if (comes_after_paused(stream) && (wait || has_pageable(c))) finish_paused_launch();
     if (wbcpu_in_device_memory(c.src)) device_copies++;
     const copy given = c;
     std::shared_ptr<char> staged = wait ? nullptr : check::stage(c, stream);
@@ -122,9 +126,11 @@ static cudaError_t enqueue_copy(copy c, cudaStream_t stream, bool wait)
 }
 static cudaError_t enqueue_memset(copy c, int value, cudaStream_t stream, bool wait)
 {
+    use_device();
     if (sticky_error()) return sticky_error();
     if (cudaError_t e = check::check_copy(c)) return fail(e);
-    if (c.width && c.height && !c.dst) return fail(cudaErrorInvalidValue);
+    if (c.width && c.height && (!c.dst || is_pageable(c.dst, false)))
+        return fail(cudaErrorInvalidValue);
     cudaError_t e = enqueue(stream, [=] {
         check::copying(c);
         for_ends(c.height, end_rows, [=](size_t row, size_t rows) {

@@ -1,6 +1,7 @@
 /* device.cpp - the properties of the only device. Its limits are those of a GPU, so that
  * a kernel within them also runs there. */
 #include "check/host_hooks.h"
+#include "driver.h"
 #include "dry.h"
 #include "scheduler.h"
 
@@ -52,11 +53,13 @@ extern "C" int wbcpu_avoids_waits()
 
 extern "C" cudaError_t cudaGetDeviceCount(int *count)
 {
+    driver_initialized = true;
     *count = 1;
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaSetDevice(int device)
 {
+    use_device();
     return device == 0 ? cudaSuccess : fail(cudaErrorInvalidDevice);
 }
 extern "C" cudaError_t cudaGetDevice(int *device)
@@ -126,6 +129,7 @@ static int multiprocessors(int workers)
 
 extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
+    driver_initialized = true;
     if (device != 0) return fail(cudaErrorInvalidDevice);
     memset(p, 0, sizeof *p);
     const architecture &a = emulated();
@@ -167,6 +171,7 @@ extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 
 extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int device)
 {
+    driver_initialized = true;
     cudaDeviceProp p;
     if (cudaError_t e = cudaGetDeviceProperties(&p, device)) return e;
     const struct {
@@ -244,6 +249,7 @@ extern "C" cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config)
 /* --- functions ------------------------------------------------------------------------- */
 extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
 {
+    use_device();
     memset(a, 0, sizeof *a); /* sharedSizeBytes: static shared memory is not counted */
     a->maxThreadsPerBlock = max_threads;
     a->numRegs = 32; /* a plausible value: programs divide by it */

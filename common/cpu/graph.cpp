@@ -78,7 +78,7 @@ bool leave_capture(cudaStream_t stream)
 
 extern "C" bool wbcpu_defers(cudaStream_t stream)
 {
-    return wbcpu_self || capture_of(stream) || launch_paused || check::queues();
+    return wbcpu_self || capture_of(stream) || must_queue() || check::queues();
 }
 extern "C" void wbcpu_record_work(
     cudaStream_t stream, void (*run)(void *), void (*destroy)(void *), void *work)
@@ -90,7 +90,7 @@ extern "C" void wbcpu_record_work(
     else if (check::enabled)
         check::enqueue(stream, run, destroy, work);
     else
-        run_after_paused(run, destroy, work);
+        run_after_paused(stream, run, destroy, work);
 }
 
 extern "C" cudaError_t

@@ -1,6 +1,8 @@
 /* host_memory.cpp - memory that the host may access: pinned and managed memory. */
+#include "driver.h"
 #include "memory.h"
 
+#include <dlfcn.h>
 #include <map>
 
 namespace wbcpu
@@ -26,6 +28,7 @@ static void *checked_managed(size_t bytes)
 
 static cudaError_t host_malloc(void **p, size_t bytes, cudaMemoryType type)
 {
+    use_device();
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
     if (!bytes)
@@ -69,6 +72,12 @@ bool in_host_block(const void *p)
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
     return host_block(p);
 }
+bool is_pageable(const void *p, bool variables)
+{
+    Dl_info about;
+    return !wbcpu_in_device_memory(p) && !in_host_block(p) &&
+           (variables || !dladdr(p, &about));
+}
 cudaError_t free_host_block(void *p, cudaMemoryType type)
 {
     auto block = blocks().find(static_cast<char *>(p));
@@ -90,6 +99,7 @@ extern "C" cudaError_t cudaFreeHost(void *p)
 }
 extern "C" cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+    use_device();
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
     blocks()[static_cast<char *>(p)] = {bytes, cudaMemoryTypeHost};
     check::allocated(p, bytes, cudaMemoryTypeHost);

@@ -1,6 +1,7 @@
 /* launch.cpp - the host's side of a launch: the same for every kernel, so that no program is
  * compiled with a copy of it per kernel. */
 #include "check/host_hooks.h"
+#include "driver.h"
 #include "dry.h"
 #include "graph.h"
 #include "launch_limits.h"
@@ -40,15 +41,19 @@ bool accept_launch(wbcpu_launch *l)
     return accepts(l) && check::accept_launch(l);
 }
 
-/* Returns what the kernel has launched. */
-static children *run_grid(const wbcpu_launch *l, bool may_pause)
+/* Sets *made to what the kernel has launched. False: another thread's launch has paused in
+ * the meantime, so this one is for the queue. */
+static bool
+run_grid(const wbcpu_launch *l, cudaStream_t stream, bool may_pause, children **made)
 {
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
+    if (must_queue()) return false;
     static job j; /* stays while the launch is paused; launching is locked */
     j.most_threads = 0;
     j.stopped = false;
     j.children = nullptr;
+    j.stream = stream;
     j.may_pause = may_pause;
     j.launch = *l;
     j.threads = l->block.x * l->block.y * l->block.z;
@@ -82,14 +87,14 @@ static children *run_grid(const wbcpu_launch *l, bool may_pause)
     check::end_launch();
     check::end_kernel();
     close_device_memory();
-    if (launch_paused) return nullptr;
+    *made = j.children;
     if (!ran) fail(refuse_for_threads(l));
     if (unsigned most = j.most_threads) {
         fail(refuse_launch(
             l, "blocks of " + std::to_string(j.threads) + " threads",
             ("__launch_bounds__ allows " + std::to_string(most)).c_str()));
     }
-    return j.children;
+    return true;
 }
 
 extern "C" void wbcpu_refuse_launch(unsigned most)
@@ -146,21 +151,23 @@ static bool may_pause(const wbcpu_launch *l)
 void run_launch(const wbcpu_launch *l)
 {
     if (!accepts(l)) return;
-    if (!may_pause(l)) {
-        run_children(run_grid(l, false));
-        return;
+    children *made;
+    std::shared_ptr<node> kept;
+    const cudaStream_t stream = l->stream;
+    if (may_pause(l)) {
+        kept = std::make_shared<node>(run_kept, delete_kept, keep(l));
+        l = static_cast<wbcpu_launch *>(kept->work);
     }
-    auto kept = std::make_shared<node>(run_kept, delete_kept, keep(l));
-    children *made = run_grid(static_cast<wbcpu_launch *>(kept->work), true);
-    if (launch_paused)
-        keep_paused(kept);
-    else
+    if (!run_grid(l, stream, kept != nullptr, &made))
+        run_after_paused(stream, run_kept, delete_kept, keep(l));
+    else if (!kept || !keep_if_paused(kept))
         run_children(made);
 }
 
 extern "C" void
 wbcpu_launch_kernel(wbcpu_launch *l, const void *const *pointers, int count)
 {
+    use_device();
     check_arguments(l, pointers, count);
     if (wbcpu_self && l->in_lab) refuse_child(l);
     if ((wbcpu_self || check::enabled) && !accept_launch(l)) return;

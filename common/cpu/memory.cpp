@@ -1,6 +1,7 @@
 /* memory.cpp - the allocator of device memory: best fit. Its lists are outside the range of
  * addresses (device_range.cpp), because that may be inaccessible. */
 #include "memory.h"
+#include "driver.h"
 #include "dry.h"
 #include "stream.h"
 
@@ -143,6 +144,7 @@ cudaError_t out_of_memory(size_t bytes)
 
 static cudaError_t device_malloc(void **p, size_t bytes, bool captured = false)
 {
+    use_device();
     if (!p) return fail(cudaErrorInvalidValue);
     *p = nullptr;
     if (cudaError_t e = captured ? cudaSuccess : not_while_capturing()) return fail(e);
@@ -207,6 +209,7 @@ static void release(void *p)
 }
 extern "C" cudaError_t cudaFree(void *p)
 {
+    use_device();
     if (p) check::device_synchronized();
     return device_free(p);
 }
@@ -237,7 +240,7 @@ extern "C" cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
     }
     if (!check::enabled || !p) {
         auto release = [=] { return device_free(p); };
-        return launch_paused && wbcpu_record(stream, release) ? cudaSuccess : release();
+        return must_queue() && wbcpu_record(stream, release) ? cudaSuccess : release();
     }
     if (cudaError_t e = not_while_capturing()) return fail(e);
     if (!is_of_graph(p) && !check::free_enqueued(p)) return fail(cudaErrorInvalidValue);
@@ -255,6 +258,7 @@ cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
 }
 extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 {
+    use_device();
     std::lock_guard<std::recursive_mutex> hold(memory_lock);
     *total = physical_memory();
     *free = *total - bytes_allocated;

@@ -51,6 +51,8 @@ cudaError_t out_of_memory(size_t bytes); /* an allocation fails */
 /* host_memory.cpp */
 cudaError_t free_host_block(void *p, cudaMemoryType type); /* the memory_lock is held */
 bool in_host_block(const void *p); /* in pinned or managed memory */
+/* Host memory that the runtime does not know; with variables, those of the program, too */
+bool is_pageable(const void *p, bool variables);
 }  // namespace wbcpu
 
 #endif

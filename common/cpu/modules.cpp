@@ -46,6 +46,7 @@ static size_t size_of_library(const void *image)
 
 extern "C" CUresult cuModuleLoad(CUmodule *module, const char *file)
 {
+    WBCPU_NEEDS(1);
     char *path = realpath(file, nullptr);
     if (!path) return CUDA_ERROR_FILE_NOT_FOUND;
     CUresult error = open_module(module, path, file);
@@ -54,6 +55,7 @@ extern "C" CUresult cuModuleLoad(CUmodule *module, const char *file)
 }
 extern "C" CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
+    WBCPU_NEEDS(1);
     size_t bytes = size_of_library(image), written = 0;
     if (!bytes) return refuse_image("cuModuleLoadData", "not an ELF file");
     int file = memfd_create("module", MFD_CLOEXEC);
@@ -136,6 +138,7 @@ extern "C" CUresult cuLaunchKernel(
     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
     CUstream stream, void **arguments, void **extra)
 {
+    WBCPU_NEEDS(1);
     std::vector<void *> found;
     if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
     if (extra && !find_arguments(&found, kernel, extra)) return CUDA_ERROR_INVALID_VALUE;

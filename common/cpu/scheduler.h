@@ -59,6 +59,7 @@ struct job {
     unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
     std::atomic<bool> stopped{false};     /* by a thread: the other blocks end, too */
+    cudaStream_t stream;                  /* as the host gave it */
     bool may_pause; /* if its only thread waits for the host (paused.h) */
     wbcpu::helpers *helpers;
     int depth;                           /* 0: launched by the host */
@@ -93,9 +94,10 @@ struct worker : wbcpu_worker {
     void *host_stack; /* continues here when no block is left */
     char *stacks;     /* memory of all fibers */
     size_t stack_bytes;
-    int fibers;          /* created so far */
-    bool without_guards; /* no guard pages between the stacks */
-    int yields;          /* of the running block */
+    int fibers;             /* created so far */
+    bool without_guards;    /* no guard pages between the stacks */
+    int yields;             /* of the running block */
+    cudaError_t last_error; /* of a kernel that is paused */
     wbcpu::warp warp_table[max_warps];
 };
 

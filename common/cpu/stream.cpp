@@ -2,6 +2,7 @@
  * pending work and an event is only a timestamp. Exceptions are capture (graph.cpp) and
  * check mode, where streams are queues (check/queue.cpp). */
 #include "stream.h"
+#include "driver.h"
 
 #include "check/host_hooks.h"
 
@@ -22,6 +23,7 @@ extern "C" long long wbcpu_nanoseconds()
 
 extern "C" cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
+    use_device();
     if (!stream || flags > cudaStreamNonBlocking) return fail(cudaErrorInvalidValue);
     *stream = new CUstream_st;
     (*stream)->flags = flags;
@@ -52,6 +54,7 @@ extern "C" cudaError_t cudaStreamDestroy(cudaStream_t stream)
 }
 extern "C" cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    use_device();
     if (capture_of(stream)) return fail(not_while_capturing());
     check::stream_synchronized(stream);
     return sticky_error();
@@ -64,6 +67,7 @@ extern "C" cudaError_t cudaStreamQuery(cudaStream_t stream)
 }
 extern "C" cudaError_t cudaDeviceSynchronize()
 {
+    use_device();
     if (wbcpu_self)
         stop(
             nullptr,
@@ -103,6 +107,7 @@ extern "C" cudaError_t cudaStreamAddCallback(
 
 extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
+    use_device();
     if (!event) return fail(cudaErrorInvalidValue);
     *event = new CUevent_st;
     (*event)->flags = flags;
@@ -117,7 +122,7 @@ extern "C" cudaError_t cudaEventDestroy(cudaEvent_t event)
     if (!event) return fail(cudaErrorInvalidResourceHandle);
     check::event_destroyed(event);
     auto destroy = [=] { delete event; };
-    if (!launch_paused || !wbcpu_record(nullptr, destroy)) destroy();
+    if (!must_queue() || !wbcpu_record(nullptr, destroy)) destroy();
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
@@ -128,8 +133,14 @@ extern "C" cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     event->recorded = true;
     event->seconds = seconds_now();
     if (!event->capture) check::event_recorded(event, stream);
-    if (launch_paused && !event->capture)
-        wbcpu_record(stream, [=] { event->seconds = seconds_now(); });
+    if (!event->capture && comes_after_paused(stream)) {
+        event->queued++;
+        auto record = [=] {
+            event->seconds = seconds_now();
+            event->queued--;
+        };
+        if (!wbcpu_record(stream, record)) record();
+    }
     return cudaSuccess;
 }
 extern "C" cudaError_t cudaEventQuery(cudaEvent_t event)

@@ -23,6 +23,7 @@ struct CUevent_st {
     unsigned flags = 0;
     bool recorded = false;
     double seconds = 0;
+    std::atomic<int> queued{0};        /* records that wait for a paused launch */
     wbcpu::capture *capture = nullptr; /* recorded on a capturing stream */
 };
 

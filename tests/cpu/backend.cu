@@ -153,6 +153,8 @@ static void guard(void)
         "wbcpu_in_device_memory: device memory");
     tap(!wbcpu_in_device_memory(&local) && !wbcpu_in_device_memory(NULL),
         "wbcpu_in_device_memory: host memory");
+    tap(cudaMemset(&local, 0, sizeof local) == cudaErrorInvalidValue,
+        "cudaMemset of host memory");
     tap(!host_read_faults(p), "without the guard the host can read device memory");
     wbcpu_guard(1);
     tap(host_read_faults(p) && fault_address == p, "with the guard it cannot");
@@ -173,8 +175,10 @@ static void guard(void)
                 cudaErrorNotPermitted &&
             cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDefault, 0) ==
                 cudaErrorNotPermitted &&
+            cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyDeviceToDevice, 0) ==
+                cudaErrorNotPermitted &&
             cudaMemcpyAsync(&h, p, sizeof h, cudaMemcpyHostToHost, 0) ==
-                cudaErrorInvalidValue,
+                cudaErrorNotPermitted,
         "at level 2 nothing can be copied to the host");
     tap(cudaMemcpyAsync(q, p, sizeof h, cudaMemcpyDeviceToDevice, 0) == cudaSuccess,
         "but within device memory");

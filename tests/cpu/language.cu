@@ -330,6 +330,15 @@ template <class T> __device__ sum &operator<<(sum &s, const T &v)
 template <class T> struct box {
     T v;
 };
+struct fields {
+    unsigned a : 3, b : sizeof(int) + 1;
+    unsigned all : 32;
+    int c : 5;
+};
+struct __attribute__((packed)) packed_fields {
+    char c;
+    unsigned u, v[2];
+};
 template <int N> __global__ void shifts(float *o, int n, long long m)
 {
     __shared__ int s[1 << N];
@@ -350,6 +359,12 @@ template <int N> __global__ void shifts(float *o, int n, long long m)
     sum t = {1};
     t << n << m;
     o[i++] = t.v + (n < 3 && m < n >> 1);
+    fields f = {3, 16, ~0u, 1};
+    packed_fields p = {0, 1, {1, 2}};
+    int k = n - 30;
+    o[i++] = (f.b << k + 25 < 0) + ((f.a) << k);
+    f.b >>= k, f.c <<= k, p.u <<= k, p.v[1] <<= k;
+    o[i++] = (f.all << k > 0) + f.b + f.c + p.u + p.v[1];
 }
 
 int main()
@@ -365,7 +380,7 @@ int main()
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         tap(h[i] == want[i], "device function %zu: %g, expected %g", i, h[i], want[i]);
     shifts<4><<<1, 1>>>(x, 32, 32);
-    const float shifted[] = {0, -2, 10, 13, 6400, 60, 234, 65};
+    const float shifted[] = {0, -2, 10, 13, 6400, 60, 234, 65, 13, 21};
     get();
     for (size_t i = 0; i < sizeof shifted / sizeof *shifted; i++)
         tap(h[i] == shifted[i], "shift %zu: %g, expected %g", i, h[i], shifted[i]);

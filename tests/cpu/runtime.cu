@@ -128,6 +128,12 @@ static void errors(void)
         "cudaMemcpy with kind 9");
     tap(cudaMemcpy(x, &h, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue,
         "cudaMemcpy with swapped pointers");
+    tap(cudaMemcpy(&h, x, 4, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue &&
+            cudaMemcpy(x, &h, 4, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue,
+        "pageable memory as device memory");
+    tap(!cudaMemcpy(&h, x, 4, cudaMemcpyHostToHost) &&
+            !cudaMemcpy(x, x, 4, cudaMemcpyDeviceToHost),
+        "device memory where the kind says host");
     cudaGetLastError();
     tap(cudaSetDevice(99) == cudaErrorInvalidDevice, "cudaSetDevice(99)");
     cudaGetLastError();

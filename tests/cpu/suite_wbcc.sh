@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 }
 END
 mkdir "$TMP/bin"
-for tool in g++ gcc ar as ld nm bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
+for tool in g++ gcc ar as ld nm objcopy bash env cat basename dirname readlink find ln mkdir mktemp mv nproc rm \
     sed grep xargs realpath; do
     ln -s "$(command -v $tool)" "$TMP/bin/$tool"
 done
@@ -127,7 +127,14 @@ int main(void)
 {
     CUcontext old, new;
     CUctxCreateParams about = {0};
-    return cuCtxCreate(&old, 0, 0) || cuCtxCreate(&new, &about, 0, 0) || cuCtxDestroy(old);
+    CUdeviceptr p;
+    if (cuCtxGetCurrent(&old) != CUDA_ERROR_NOT_INITIALIZED) return 1;
+    if (cuInit(0) || cuCtxGetCurrent(&old) || old) return 2;
+    if (cuMemAlloc(&p, 4) != CUDA_ERROR_INVALID_CONTEXT) return 3;
+    if (cuCtxCreate(&old, 0, 0) || cuCtxCreate(&new, &about, 0, 0)) return 4;
+    if (cuMemAlloc(&p, 4) || cuCtxDestroy(new) || cuCtxDestroy(old)) return 5;
+    if (cuCtxSynchronize() != CUDA_ERROR_INVALID_CONTEXT) return 6;
+    return cudaFree(NULL) || cuCtxSynchronize() || cuCtxGetCurrent(&new) || !new;
 }
 END
 check "a C program of the driver API, with both forms of cuCtxCreate" "$wbcc" -run context.c -lcuda
@@ -196,6 +203,11 @@ int main(int, char **argv)
     CUdeviceptr constants, x;
     size_t bytes;
     float h[32], factors[2] = {2, 3};
+    CUcontext context;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+    if (cuModuleLoad(&module, argv[1]) != CUDA_ERROR_INVALID_CONTEXT) return 5;
+    CHECK(cuCtxSetCurrent(context));
     CHECK(cuModuleLoad(&module, argv[1]));
     CHECK(cuModuleGetFunction(&stretch, module, "stretch"));
     CHECK(cuModuleGetFunction(&clear, module, "_Z5clearPf"));
@@ -272,6 +284,7 @@ int main()
     std::vector<char> image(bytes);
     nvrtcGetPTX(program, image.data());
     if (nvrtcGetLoweredName(program, "add<double>", &lowered)) return 3;
+    cudaFree(0); // makes a context
     if (cuModuleLoadDataEx(&module, image.data(), 0, 0, 0)) return 4;
     if (cuModuleGetFunction(&add, module, lowered)) return 5;
     nvrtcDestroyProgram(&program);
@@ -424,6 +437,16 @@ END
 check_says "a shift by 32" "1 << 32 gives 0" "$wbcc" -run shift.cu
 check_says "-fsanitize=shift names a shift by 32" "shift.cu:2:" \
     "$wbcc" -fsanitize=shift -run shift.cu
+
+# --- a mistake in a launch --------------------------------------------------------------
+sed 's/scale<<<1, 32>>>(3, 2, x)/scale<<<1, 32>>>(3, 2)/' scale.cu >missing.cu
+one_line() { # g++ finds the mistake in a lambda that launch.h calls
+    ! "$wbcc" -c missing.cu 2>said || return
+    cat said
+    grep -q "missing.cu:$(grep -n '<<<' missing.cu | cut -d: -f1):.*error: too few arguments" said &&
+        [ "$(grep -c error: said)" = 1 ] && ! grep -q launch.h said
+}
+check "a missing argument of a launch: one error, at its line" one_line
 
 # --- features that programs use ---------------------------------------------------------
 # One source of all programs, each in a namespace: the headers are read once.

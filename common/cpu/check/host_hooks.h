@@ -42,15 +42,16 @@ WBCPU_HOOK(
     WBCPU_NOTHING)                                /* run, destroy, work */
 WBCPU_HOOK(void, run_everything(), WBCPU_NOTHING) /* the host does not wait for it */
 WBCPU_HOOK(void, device_synchronized(), finish_paused_launch())
-WBCPU_HOOK(void, stream_synchronized(cudaStream_t), finish_paused_launch())
-WBCPU_HOOK(bool, stream_busy(cudaStream_t), paused_launch_is_busy())
+WBCPU_HOOK(void, stream_synchronized(cudaStream_t s), finish_paused_stream(s))
+WBCPU_HOOK(bool, stream_busy(cudaStream_t s), paused_stream_is_busy(s))
 WBCPU_HOOK(void, stream_destroyed(cudaStream_t), WBCPU_NOTHING)
 WBCPU_HOOK(void, event_recorded(cudaEvent_t, cudaStream_t), WBCPU_NOTHING)
-WBCPU_HOOK(void, event_synchronized(cudaEvent_t), finish_paused_launch())
-WBCPU_HOOK(bool, event_pending(cudaEvent_t), launch_paused)
-WBCPU_HOOK(bool, event_busy(cudaEvent_t), paused_launch_is_busy()) /* as asked by cudaEventQuery */
+WBCPU_HOOK(void, event_synchronized(cudaEvent_t e), finish_paused_event(e))
+WBCPU_HOOK(bool, event_pending(cudaEvent_t e), e->queued != 0)
+/* as asked by cudaEventQuery */
+WBCPU_HOOK(bool, event_busy(cudaEvent_t e), paused_event_is_busy(e))
 WBCPU_HOOK(void, event_destroyed(cudaEvent_t), WBCPU_NOTHING)
-WBCPU_HOOK(void, stream_waits(cudaStream_t, cudaEvent_t), WBCPU_NOTHING)
+WBCPU_HOOK(void, stream_waits(cudaStream_t s, cudaEvent_t e), wait_for_paused_event(s, e))
 
 /* gpus.cpp: of the GPU that the user chose, otherwise -1 */
 WBCPU_HOOK(int, chosen_sms(), -1)

@@ -155,4 +155,6 @@ WBCPU_NAMES(Z, cuDoubleComplex, double, ungqr, unmqr, he)
 #undef WBCPU_NAMES
 #undef WBCPU_SOLVER
 
+#include "wbcpu/solver_generic.h"
+
 #endif

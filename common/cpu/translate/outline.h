@@ -103,6 +103,7 @@ struct name {
     int listed;   /* by list_variables */
     int variable; /* outside of functions: FIXED or CHANGING; FIXED also: of an enum */
     int defined;  /* #define and #undef lines */
+    int field;    /* a bit-field has this name (shifts.c) */
     int takes;    /* the last #define has parameters, */
     int guarded;  /* and is in an #if */
     int at;       /* its token */

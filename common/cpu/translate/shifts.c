@@ -6,7 +6,10 @@
  *
  * The operators keep their precedence, so no expression has to be understood; wbcpu/shifts.h
  * has what they do. The words are macros, so that a sanitizer can see the shifts as they are.
- * A shift in a macro stays as it is: an #if may use it. */
+ *
+ * What stays as it is: a shift in a macro, because an #if may use it; a bit-field as the left
+ * operand, which would lose its promotion to int; and `s.x <<= n` if structs are packed,
+ * because no reference can refer to such a member. */
 #include "outline.h"
 
 #include <string.h>
@@ -14,7 +17,7 @@
 enum { MAX_STATEMENT = 400 }; /* tokens */
 
 /* In the source or in a header that came before it */
-static int bit_fields, any_operands;
+static int packed, any_operands;
 
 static const struct token *token_at(const struct outline *o, int i)
 {
@@ -27,19 +30,59 @@ static int is_mark(const struct outline *o, int i, const char *marks)
            strchr(marks, *token_at(o, i)->start);
 }
 
-/* `name : 3;`: no reference can refer to such a member. `operator<<(T &&...)`: a template
- * that would take the words as operands. */
+/* `unsigned a : 3, b : WIDTH - 3;`: enters a and b; the first ':' is at i. */
+static void enter_bit_fields(const struct outline *o, int i)
+{
+    int name = i - 1, room = MAX_STATEMENT;
+    while (word(o, i, ":") && !word(o, i + 1, ":") && named(o, name)) {
+        while (--room > 0 && i < o->count && !is_mark(o, i, ",;={}?)"))
+            i = word(o, i, "(") && other(o, i) > i ? other(o, i) + 1 : i + 1;
+        if (!is_mark(o, i, ",;=")) return; /* another ':' */
+        name_at(o, name, 1)->field = 1;
+        while (--room > 0 && i < o->count && !is_mark(o, i, ",;{}"))
+            i++; /* an initial value */
+        if (!is_mark(o, i, ",")) return;
+        name = i + 1, i += 2;
+    }
+}
+
+/* `operator<<(T &&...)`: a template that would take the words as operands. */
 static void look_for_exceptions(const struct outline *o)
 {
-    for (int i = 1; i + 3 < o->count; i++) {
-        bit_fields |= word(o, i + 1, ":") && named(o, i) && named(o, i - 1) &&
-                      !word(o, i - 1, "case") && !word(o, i - 1, "return") &&
-                      token_at(o, i + 2)->kind == NUMBER && word(o, i + 3, ";");
+    for (int i = 1; i < o->count; i++) {
+        if (word(o, i + 1, ":") && named(o, i) && named(o, i - 1) &&
+            !in_list(o, i - 1, "case return enum class struct"))
+            enter_bit_fields(o, i + 1);
         if (!word(o, i - 1, "operator") || !is_mark(o, i, "<>") || !word(o, i + 2, "("))
             continue;
         for (int k = i + 2; k < other(o, i + 2); k++)
             any_operands |= run_of(o->s, o->token[k], '&', 2);
     }
+    for (int i = 0; i < o->s->count; i++) {
+        const struct token *t = &o->s->tokens[i];
+        packed |=
+            token_in(o->s, i, "packed __packed__") ||
+            (t->kind == DIRECTIVE && memmem(t->start, (size_t)t->length, "pack", 4));
+    }
+}
+
+/* The last token of the operand that ends at i, without its brackets. */
+static int operand_end(const struct outline *o, int i)
+{
+    while (word(o, i, ")") && other(o, i) > 0 && !named(o, other(o, i) - 1))
+        i--;
+    return i;
+}
+static int is_bit_field(const struct outline *o, int i)
+{
+    const struct name *n = named(o, i) ? name_at(o, i, 0) : NULL;
+    return n && n->field;
+}
+static int is_member(const struct outline *o, int i)
+{
+    while (word(o, i, "]") && other(o, i) > 0)
+        i = other(o, i) - 1;
+    return word(o, i - 1, ".") || (word(o, i - 1, ">") && word(o, i - 2, "-"));
 }
 
 /* 1 if the amount at i is a number and nothing else. */
@@ -71,13 +114,13 @@ static void rewrite_body(struct source *s, const struct outline *o, int body, in
     for (int i = body + 1, end = other(o, body); i + 2 < end; i++) {
         int left = word(o, i, "<"), right = word(o, i, ">"), at = o->token[i];
         if ((!left && !right) || !run_of(s, at, left ? '<' : '>', 2)) continue;
-        int last = i + 1, by = run_of(s, at + 2, '=', 1);
+        int last = i + 1, by = run_of(s, at + 2, '=', 1), operand = operand_end(o, i - 1);
         while (word(o, last + 1, left ? "<" : ">"))
             last++;
         if (last == i + 1 && !word(o, i - 1, "operator") && !word(o, i - 1, ".") &&
             !word(o, last + 1 + by, ".") && !is_number(o, last + 1 + by) &&
-            !is_something_else(o, i, right, streams) &&
-            !(by && named(o, i - 1) && bit_fields))
+            !is_something_else(o, i, right, streams) && !is_bit_field(o, operand) &&
+            !(by && packed && is_member(o, operand)))
             s->tokens[o->token[last + by]].shift =
                 by ? (left ? " WBCPU_LEFT_BY " : " WBCPU_RIGHT_BY ")
                    : (left ? " WBCPU_LEFT " : " WBCPU_RIGHT ");

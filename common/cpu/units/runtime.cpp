@@ -2,6 +2,7 @@
 #include "../copy.cpp"
 #include "../device.cpp"
 #include "../device_range.cpp"
+#include "../driver.cpp"
 #include "../error.cpp"
 #include "../graph.cpp"
 #include "../graph_conditions.cpp"

@@ -1,5 +1,6 @@
 /* Device and peer queries when there is one device. */
 #include <cstdio>
+#include <cstdlib>
 
 #define CHECK(call)                                                                      \
     do {                                                                                 \
@@ -13,8 +14,35 @@
 #error "helper_cuda.h asks for these macros of the toolkit"
 #endif
 
+/* Constructed before main, destroyed after it */
+__global__ void add_one(int *x)
+{
+    ++*x;
+}
+struct device_number {
+    int *x;
+    device_number()
+    {
+        cudaMalloc(&x, sizeof *x);
+        cudaMemset(x, 0, sizeof *x);
+        add_one<<<1, 1>>>(x);
+    }
+    bool is(int value) const
+    {
+        int h = -1;
+        return cudaMemcpy(&h, x, sizeof h, cudaMemcpyDeviceToHost) || h == value;
+    }
+    ~device_number()  // a GPU's runtime may have ended: all calls return an error
+    {
+        add_one<<<1, 1>>>(x);
+        if (!is(2)) _Exit(1);
+        cudaFree(x);
+    }
+} number;
+
 int main()
 {
+    if (!number.is(1) || cudaGetLastError()) return 1;
     int count = 0, mode = -1, peer = 1, a[2] = {3, 4}, b[2] = {0, 0}, *x, *y;
     CHECK(cudaGetDeviceCount(&count));
     CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceMapHost));

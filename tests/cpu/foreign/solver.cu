@@ -172,7 +172,8 @@ template <class C> static void test()
                     n, values, work, lwork, info));
             else
                 RUN(C::syevd(
-                    h, CUSOLVER_EIG_MODE_VECTOR, fill, n, da, n, values, work, lwork, info));
+                    h, CUSOLVER_EIG_MODE_VECTOR, fill, n, da, n, values, work, lwork,
+                    info));
             for (int i = 0; i < n; i++) {
                 w(i, i) = (double)values[i];
                 EXPECT(i == 0 || values[i - 1] <= values[i]);
@@ -187,8 +188,7 @@ template <class C> static void test()
     T *tau = managed<T>(x), *dc = managed<T>(c), *dd = managed<T>(d);
     da = managed<T>(tall);
     RUN(C::geqrf(h, m, n, da, m, tau, work, lwork, info));
-    const cublasOperation_t adjoint =
-        sizeof(T) == sizeof(R) ? CUBLAS_OP_T : CUBLAS_OP_C;
+    const cublasOperation_t adjoint = sizeof(T) == sizeof(R) ? CUBLAS_OP_T : CUBLAS_OP_C;
     RUN(C::ormqr(
         h, CUBLAS_SIDE_LEFT, adjoint, m, 2, n, da, m, tau, dc, m, work, lwork, info));
     RUN(C::ormqr(
@@ -247,6 +247,63 @@ template <class C> static void test()
     }
 }
 
+/* The calls whose arguments say the type */
+#define SIZES(name, ...)                                                                 \
+    EXPECT(                                                                              \
+        cusolverDnX##name##_bufferSize(h, about, __VA_ARGS__, type, &bytes, &on_host) == \
+        0)
+#define BUFFERS type, work, bytes, host, on_host, info
+template <class T, class R> static void test_generic(cudaDataType type, cudaDataType real)
+{
+    const int64_t n = 6;
+    const cublasFillMode_t fill = CUBLAS_FILL_MODE_LOWER;
+    matrix a = example<T>(n, n), x = example<T>(n, 2), p = times(a, a, true);
+    for (int i = 0; i < n; i++)
+        p(i, i) += 1;
+    T *da = managed<T>(a), *db = managed<T>(times(a, x)), *tau = managed<T>(x);
+    T *u = managed<T>(a), *vt = managed<T>(a);
+    R *w, *s;
+    int64_t *pivots;
+    cudaMallocManaged(&w, n * sizeof *w);
+    cudaMallocManaged(&s, n * sizeof *s);
+    cudaMallocManaged(&pivots, n * sizeof *pivots);
+    size_t bytes, on_host;
+    void *work, *host = malloc(1 << 20);
+    cudaMalloc(&work, 1 << 24);
+    cusolverDnParams_t about;
+    EXPECT(cusolverDnCreateParams(&about) == 0);
+    SIZES(getrf, n, n, type, da, n);
+    RUN(cusolverDnXgetrf(h, about, n, n, type, da, n, pivots, BUFFERS));
+    RUN(cusolverDnXgetrs(
+        h, about, CUBLAS_OP_N, n, 2, type, da, n, pivots, type, db, n, info));
+    EXPECT(distance(x, read(n, 2, db)) < bound);
+    da = managed<T>(p), db = managed<T>(times(p, x));
+    SIZES(potrf, fill, n, type, da, n);
+    RUN(cusolverDnXpotrf(h, about, fill, n, type, da, n, BUFFERS));
+    RUN(cusolverDnXpotrs(h, about, fill, n, 2, type, da, n, type, db, n, info));
+    EXPECT(distance(x, read(n, 2, db)) < bound);
+    da = managed<T>(a);
+    SIZES(geqrf, n, n, type, da, n, type, tau);
+    RUN(cusolverDnXgeqrf(h, about, n, n, type, da, n, type, tau, BUFFERS));
+    matrix r = read(n, n, da), upper(n, n);
+    for (int i = 0; i < n; i++)
+        for (int j = i; j < n; j++)
+            upper(i, j) = r(i, j);
+    EXPECT(distance(times(upper, upper, true), times(a, a, true)) < 10 * bound);
+    da = managed<T>(p);
+    SIZES(gesvd, 'A', 'A', n, n, type, da, n, real, s, type, u, n, type, vt, n);
+    RUN(cusolverDnXgesvd(
+        h, about, 'A', 'A', n, n, type, da, n, real, s, type, u, n, type, vt, n,
+        BUFFERS));
+    da = managed<T>(p);
+    SIZES(syevd, CUSOLVER_EIG_MODE_VECTOR, fill, n, type, da, n, real, w);
+    RUN(cusolverDnXsyevd(
+        h, about, CUSOLVER_EIG_MODE_VECTOR, fill, n, type, da, n, real, w, BUFFERS));
+    for (int i = 0; i < n; i++)
+        EXPECT(std::abs(w[i] - s[n - 1 - i]) < 10 * bound);
+    EXPECT(cusolverDnDestroyParams(about) == 0);
+}
+
 int main()
 {
     EXPECT(cusolverDnCreate(&h) == 0);
@@ -254,9 +311,11 @@ int main()
     bound = 2e-4;
     test<calls_S>();
     test<calls_C>();
+    test_generic<cuComplex, float>(CUDA_C_32F, CUDA_R_32F);
     bound = 1e-11;
     test<calls_D>();
     test<calls_Z>();
+    test_generic<double, double>(CUDA_R_64F, CUDA_R_64F);
     /* The eigenvalues of the second difference are known. */
     const int n = 40;
     matrix a(n, n);

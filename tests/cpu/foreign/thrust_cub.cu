@@ -81,6 +81,12 @@ static int thrust_part()
     if (mixed == h) return 8;
     thrust::sort(mixed.begin(), mixed.end());
     if (mixed != h) return 9;
+    thrust::host_vector<float> gaps(100);  // NaN is the largest
+    for (int i = 0; i < 100; i++)
+        gaps[i] = i % 3 ? (float)((i * 37) % 101) : NAN;
+    thrust::sort(gaps.begin(), gaps.end());
+    for (int i = 1; i < 100; i++)
+        if (i < 66 ? !(gaps[i - 1] < gaps[i]) : !isnan(gaps[i])) return 11;
     thrust::device_ptr<void> raw = thrust::device_malloc(4 * sizeof(int));
     thrust::device_ptr<int> four((int *)raw.get());
     thrust::fill(four, four + 4, 3);

@@ -1,7 +1,9 @@
 /* Loops that wait for a warp, for later blocks, the grid, the clock or the host; assert. */
 #include <cassert>
 #include <cooperative_groups.h>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 __global__ void other_warp(volatile int *flag, int *x)
 {
@@ -56,6 +58,10 @@ __global__ void add_to(int *x, int n)
 {
     *x += n;
 }
+__global__ void twice(int *x)
+{
+    *x *= 2;
+}
 /* The host enqueues more, and then sets the flag. */
 __global__ void until_host(volatile int *flag, int *x)
 {
@@ -63,29 +69,71 @@ __global__ void until_host(volatile int *flag, int *x)
         ;
     x[0] = *flag;
 }
+__global__ void keeps_error(volatile int *flag, int *x)
+{
+    add_to<<<1, 4096>>>(x, 0);
+    while (*flag == 0)
+        ;
+    x[0] = cudaGetLastError() != cudaSuccess;
+}
+/* Another host thread enqueues while this one waits: its kernel comes after the others. */
+static int threads_keep_order(int *x, volatile int *flag)
+{
+    *flag = 0;
+    until_host<<<1, 1>>>(flag, x);
+    add_to<<<1, 1>>>(x, 1);
+    std::thread other([=] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        twice<<<1, 1>>>(x);
+        *flag = 5;
+    });
+    cudaDeviceSynchronize();
+    other.join();
+    cudaDeviceSynchronize();
+    return x[0] != 12;
+}
 static int host_continues(int *x, volatile int *flag)
 {
     int *copy, one = 1;
     cudaMallocHost(&copy, sizeof *copy);  // other memory: the copy waits
     cudaStream_t stream;
-    cudaEvent_t done;
+    cudaEvent_t done, before;
     cudaStreamCreate(&stream);
     cudaEventCreate(&done);
+    cudaEventCreate(&before);
     for (int way = 0; way < 3; way++) {
         *flag = 0;
         x[0] = 0;
+        cudaEventRecord(before, stream);
         until_host<<<1, 1, 0, stream>>>((int *)flag, x);
         add_to<<<1, 1, 0, stream>>>(x, one);
         cudaMemcpyAsync(copy, x, sizeof *copy, cudaMemcpyDeviceToHost, stream);
         cudaEventRecord(done, stream);
         if (cudaEventQuery(done) != cudaErrorNotReady || x[0]) return 7;
+        if (cudaEventSynchronize(before) || cudaEventQuery(before)) return 9;
         *flag = 5;
         if (way == 0) cudaStreamSynchronize(stream);
         if (way == 1) cudaMemcpy(copy, x, sizeof *copy, cudaMemcpyDeviceToHost);
         while (way == 2 && cudaEventQuery(done) == cudaErrorNotReady) {}
         if (*copy != 6) return 8;
     }
-    return 0;
+    *flag = 0;  // another stream has no work, and may release the kernel
+    cudaStream_t other;
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    *copy = 5;
+    until_host<<<1, 1, 0, stream>>>(flag, x);
+    add_to<<<1, 1, 0, stream>>>(x, one);
+    if (cudaStreamQuery(other) || cudaStreamSynchronize(other)) return 12;
+    cudaMemcpyAsync((int *)flag, copy, sizeof *copy, cudaMemcpyDefault, other);
+    cudaEventRecord(before, other);
+    if (cudaEventSynchronize(before) || cudaStreamSynchronize(stream) || x[0] != 6)
+        return 13;
+    *flag = 0;
+    keeps_error<<<1, 1>>>(flag, x);
+    *flag = 1;
+    cudaDeviceSynchronize();
+    if (x[0] != 1) return 10;
+    return threads_keep_order(x, flag) ? 11 : 0;
 }
 
 int main()

@@ -129,6 +129,8 @@ struct DeviceRadixSort {
     {
         if constexpr (std::is_unsigned_v<K>)
             return (K)(key >> first & (last - first >= (int)sizeof(K) * 8 ? ~(K)0 : ((K)1 << (last - first)) - 1));
+        else if constexpr (wbcpu::is_radix_key<K>())
+            return wbcpu::radix_bits(key); /* NaN, too */
         else
             return key;
     }

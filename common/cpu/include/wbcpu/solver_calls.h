@@ -235,17 +235,25 @@ template <class T, class R> struct solver {
     typedef cusolverEigMode_t eig_mode;
     typedef cusolverStatus_t status;
     typedef typename solver_type<T>::type E;
+    typedef T element;
+    typedef R real;
 
-    static status
-    getrf(handle h, int m, int n, T *a, int lda, T *, int *pivots, int *info)
+    template <class I> /* of the pivots */
+    static status lu(handle h, int m, int n, T *a, int lda, I *pivots, int *info)
     {
         return solve(h, info, {{m, 0, 1}, {n, 0, 2}, leading(lda, m, 4)}, [=] {
             return factor_lu(m, n, view_of(a, lda), pivots);
         });
     }
-    static status getrs(
+    static status
+    getrf(handle h, int m, int n, T *a, int lda, T *, int *pivots, int *info)
+    {
+        return lu(h, m, n, a, lda, pivots, info);
+    }
+    template <class I>
+    static status after_lu(
         handle h, cublasOperation_t op, int n, int count, const T *a, int lda,
-        const int *pivots, T *b, int ldb, int *info)
+        const I *pivots, T *b, int ldb, int *info)
     {
         return solve(
             h, info, {{n, 0, 2}, {count, 0, 3}, leading(lda, n, 5), leading(ldb, n, 8)},
@@ -254,6 +262,12 @@ template <class T, class R> struct solver {
                     operation(op), n, count, view_of(a, lda), pivots, view_of(b, ldb));
                 return 0;
             });
+    }
+    static status getrs(
+        handle h, cublasOperation_t op, int n, int count, const T *a, int lda,
+        const int *pivots, T *b, int ldb, int *info)
+    {
+        return after_lu(h, op, n, count, a, lda, pivots, b, ldb, info);
     }
     static status
     potrf(handle h, fill_mode fill, int n, T *a, int lda, T *, int, int *info)

@@ -131,7 +131,8 @@ int eigenvalues(bool upper, long n, matrix_view<T> a, double *w, bool want_vecto
     int steps = diagonalize(n, d.data(), off.data(), want_vectors ? q : matrix_view<T>{});
     std::vector<long> order((size_t)n);
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](long i, long j) {
+    /* not std::sort, which leaves the array if there are NaN */
+    std::stable_sort(order.begin(), order.end(), [&](long i, long j) {
         return d[(size_t)i] < d[(size_t)j];
     });
     for (long j = 0; j < n; j++) {
@@ -207,7 +208,7 @@ int singular_values(
         w[(size_t)j] = std::sqrt(std::real(dot<true>(m, g.column(j), g.column(j))));
         order[(size_t)j] = j;
     }
-    std::sort(order.begin(), order.end(), [&](long i, long j) {
+    std::stable_sort(order.begin(), order.end(), [&](long i, long j) {
         return w[(size_t)i] > w[(size_t)j];
     });
     matrix_view<T> q = reflections.view();

@@ -119,24 +119,6 @@ pair<I, V> unique_by_key(I key, I last, V value, Eq eq = Eq())
 {
     return algorithms::unique_by_key_copy(key, last, value, key, value, eq);
 }
-/* The standard library cannot swap what a zip iterator points to: it sorts a copy. */
-template <class I, class Less = less<>> void stable_sort(I first, I last, Less by = Less())
-{
-    if constexpr (std::is_lvalue_reference_v<decltype(*first)>) {
-        std::stable_sort(first, last, by);
-    } else {
-        std::vector<iterator_value_t<I>> copy(first, last);
-        std::stable_sort(copy.begin(), copy.end(), by);
-        std::copy(copy.begin(), copy.end(), first);
-    }
-}
-template <class I, class Less = less<>> void sort(I first, I last, Less by = Less())
-{
-    if constexpr (std::is_lvalue_reference_v<decltype(*first)>)
-        std::sort(first, last, by);
-    else
-        algorithms::stable_sort(first, last, by);
-}
 /* Keys that are numbers are sorted by their bytes. */
 template <class K, class Less>
 constexpr bool sorts_up = std::is_same_v<Less, less<>> || std::is_same_v<Less, less<K>>;
@@ -155,6 +137,31 @@ std::vector<uint32_t> order_of(const std::vector<K> &keys, Less by)
         return by(keys[a], keys[b]);
     });
     return order;
+}
+/* Floats, too: NaN has no place in the order of <, with which std::sort leaves the array. The
+ * standard library cannot swap what a zip iterator points to: it sorts a copy. */
+template <class I, class Less = less<>> void stable_sort(I first, I last, Less by = Less())
+{
+    using K = iterator_value_t<I>;
+    if constexpr (
+        std::is_lvalue_reference_v<decltype(*first)> &&
+        !(wbcpu::is_radix_key<K>() && std::is_floating_point_v<K>)) {
+        std::stable_sort(first, last, by);
+    } else {
+        std::vector<K> copy(first, last);
+        for (uint32_t i : order_of(copy, by))
+            *first = copy[i], ++first;
+    }
+}
+template <class I, class Less = less<>> void sort(I first, I last, Less by = Less())
+{
+    using K = iterator_value_t<I>;
+    if constexpr (
+        std::is_lvalue_reference_v<decltype(*first)> && std::is_integral_v<K> &&
+        (sorts_up<K, Less> || sorts_down<K, Less>))
+        std::sort(first, last, by);
+    else
+        algorithms::stable_sort(first, last, by);
 }
 template <class I, class V, class Less = less<>>
 void stable_sort_by_key(I first, I last, V value, Less by = Less())

@@ -1,4 +1,4 @@
-// whole_blocks.cu - the grid is rounded down to whole blocks: only multiples of 32 rows.
+// rounded_grid.cu - the grid is rounded down to whole blocks: only multiples of 32 rows.
 // fails: rows
 // says: the last 384 elements of the tensor
 #include "forward.h"
