@@ -232,13 +232,12 @@ extern "C" status cusparseDenseToSparse_analysis(
     if (!is_real(a->type) || b->format != CUSPARSE_FORMAT_CSR)
         return CUSPARSE_STATUS_NOT_SUPPORTED;
     if (cudaStreamSynchronize(h->stream)) return CUSPARSE_STATUS_EXECUTION_FAILED;
-    open_device_memory();
+    wbcpu_library here;
     std::vector<int64_t> counts((size_t)a->rows + 1);
     for_each_nonzero(*a, [&](int64_t i, int64_t, double) { counts[(size_t)i + 1]++; });
     b->count = 0;
     for (int64_t i = 0; i <= a->rows; i++)
         store_index(b->row, b->row_type, i, b->base + (b->count += counts[(size_t)i]));
-    close_device_memory();
     return CUSPARSE_STATUS_SUCCESS;
 }
 extern "C" status cusparseDenseToSparse_convert(

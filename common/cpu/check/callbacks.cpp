@@ -5,6 +5,7 @@
 #include "hooks.h"
 #include "usual.h"
 
+#include <map>
 #include <string.h>
 
 namespace wbcpu::check
@@ -14,6 +15,20 @@ static void global_access(worker *w, const access &a)
 {
     if (!recording) other_memory_touched(a); /* otherwise device_access does */
     device_access(w, a);
+}
+
+/* Tables of the library, by their addresses; those that are no longer used stay. */
+static auto &tables = *new std::map<uintptr_t, size_t>;
+
+extern "C" void wbcpu_checked_table(const void *p, size_t bytes)
+{
+    tables[(uintptr_t)p] = bytes;
+}
+static bool in_table(uintptr_t address)
+{
+    auto after = tables.upper_bound(address);
+    return after != tables.begin() &&
+           address - std::prev(after)->first < std::prev(after)->second;
 }
 
 static __attribute__((noinline)) void other_access(worker *w, const access &a)
@@ -33,6 +48,7 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     /* The back end copies the kernel's arguments: no more than 64 KB. */
     bool argument = address - (uintptr_t)w->job->launch.kernel < 1 << 16;
     if (at->at()->library && argument) return;
+    if (in_table(address)) return;
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
@@ -100,7 +116,7 @@ static __attribute__((noinline)) void on_access(
     worker *w = self();
     uintptr_t address = (uintptr_t)p;
     if (__builtin_expect(!w, 0)) {
-        host_access(address, bytes, write, pc);
+        host_access(address, bytes, write, pc, atomic == BY_ATOMIC);
         return;
     }
     if (__builtin_expect(writes_pending, 0) && write && !continues) settle_equal_writes();

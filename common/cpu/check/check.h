@@ -42,6 +42,7 @@ struct place {
     std::string file, function; /* "?" if unknown */
     int line;
     bool library; /* only a line of the workbook's headers is known */
+    std::string call; /* the library's function that this line calls, if it is inlined */
 };
 /* The innermost line of the program, not of the library's headers, that contains the
  * instruction before `pc` (a return address). Cached; never NULL. */
@@ -164,6 +165,7 @@ struct variable {
     bool host, device; /* known to belong to host code; known to be in global memory */
     bool managed;      /* with device: host code may use it, too */
     bool dynamic;      /* dynamic shared memory: the launch says how large it is */
+    size_t element;    /* bytes; 0: unknown */
 };
 const variable *global_variable(uintptr_t address); /* that contains it, or NULL */
 /* Is it close to a __device__ variable, and in no variable? tools/red_zones.py keeps

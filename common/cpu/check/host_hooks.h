@@ -89,7 +89,12 @@ WBCPU_HOOK(void, error_read(), WBCPU_NOTHING)
 WBCPU_HOOK(void, begin_kernel(const wbcpu_launch &), WBCPU_NOTHING)
 WBCPU_HOOK(void, end_kernel(), WBCPU_NOTHING)
 
-/* host.cpp: a fault in host code at this address; may end the program */
+/* host.cpp: a library (wbcpu_library) begins to work on device memory */
+WBCPU_HOOK(void, library_begins(), WBCPU_NOTHING)
+/* A library accesses memory in code that is not compiled for check mode. */
+WBCPU_HOOK(void, library_touches(const void *, size_t, bool), WBCPU_NOTHING) /* writes? */
+
+/* a fault in host code at this address; may end the program */
 WBCPU_HOOK(void, host_crashed(const void *), WBCPU_NOTHING)
 #undef WBCPU_HOOK
 #undef WBCPU_NOTHING

@@ -53,6 +53,7 @@ struct xorwow_jumps {
     }
     xorwow_jumps()
     {
+        wbcpu_checked_table(this, sizeof *this);
         for (int i = 0; i < BITS; i++) {
             curandStateXORWOW s = {};
             s.v[i / 32] = 1u << i % 32;

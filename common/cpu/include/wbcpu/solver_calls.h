@@ -38,11 +38,10 @@ template <class Work>
 cusolverStatus_t solve(cusolverDnHandle_t h, int *info, const Work &work)
 {
     if (!h) return CUSOLVER_STATUS_NOT_INITIALIZED;
-    auto run = [=] {
+    wbcpu_run_library(h->stream, [=] {
         int result = work();
         if (info) *info = result;
-    };
-    if (!wbcpu_record(h->stream, run)) run();
+    });
     return CUSOLVER_STATUS_SUCCESS;
 }
 /* What an argument must not be below. at: its position after the handle, from 1 */
