@@ -154,6 +154,18 @@ static inline void plain_access(const void *p, const void *pc)
     if (!usual_access<bytes, write>(p, pc)) on_access(p, bytes, write, PLAIN, pc, bytes);
 }
 
+/* What is kept of the accesses to a word in this launch or block, or NULL */
+static cell *cell_at(uintptr_t address)
+{
+    bool shared = in_thread_local(address) && !is_internal(address);
+    const variable *v = global_variable(address);
+    if (!shared && !in_heap(address) && !(v && v->device)) return nullptr;
+    const block_memory &m = memories[shared ? rank_of(address) : 0];
+    cell *c = shared ? m.cells + shared_offset(address) / 4
+                     : global.cells + offset_of(address) / 4;
+    return c->stamp == (shared ? m.stamp : current.launch) ? c : nullptr;
+}
+
 /* Unaligned, and of any length: pieces that the shadow memory can take. */
 static void
 note_pieces(uintptr_t p, size_t bytes, unsigned most, bool write, const void *pc)
@@ -306,6 +318,17 @@ void __tsan_atomic_signal_fence(int)
     if (wbcpu_self) fenced(wbcpu::self());
 }
 
+/* The running thread compares the word with what it has read there, if it has. */
+static void compares(const volatile void *p, size_t bytes, const void *pc)
+{
+    if (cell *c = wbcpu_self ? cell_at((uintptr_t)p) : nullptr) {
+        cell_access read = c->at(READER);
+        if (read.thread() == current.first_thread + wbcpu_self->thread)
+            site_number(read.site())->compared = true;
+    }
+    on_access((const void *)p, (unsigned)bytes, true, BY_ATOMIC, pc, (unsigned)bytes);
+}
+
 #define FETCH(bits, T, name)                                                             \
     T __tsan_atomic##bits##_fetch_##name(volatile T *p, T v, int)                        \
     {                                                                                    \
@@ -316,7 +339,7 @@ void __tsan_atomic_signal_fence(int)
     int __tsan_atomic##bits##_compare_exchange_##strength(                               \
         volatile T *p, T *expected, T v, int, int)                                       \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
+        compares(p, sizeof v, PC);                                                       \
         return __atomic_compare_exchange_n(                                              \
             p, expected, v, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
     }
@@ -339,7 +362,7 @@ void __tsan_atomic_signal_fence(int)
     T __tsan_atomic##bits##_compare_exchange_val(                                        \
         volatile T *p, T expected, T v, int, int)                                        \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
+        compares(p, sizeof v, PC);                                                       \
         __atomic_compare_exchange_n(                                                     \
             p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
         return expected;                                                                 \

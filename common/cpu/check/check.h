@@ -59,6 +59,7 @@ struct site {
     uint8_t bytes;
     bool write;
     bool told; /* uninitialized data has been reported here */
+    bool compared; /* atomicCAS compares what this instruction reads */
     const place *at();
 
   private:
@@ -150,7 +151,12 @@ struct buffer {
     uintptr_t block; /* what was allocated: the grader has red zones around start */
     size_t block_bytes;
     bool leaked; /* reported already */
+    const place *idle = nullptr; /* of its release, if a graph can allocate it again */
 };
+inline const place *freed_at(const buffer *b) /* NULL: it is not */
+{
+    return b->freed ? b->freed : b->idle;
+}
 /* The buffer in global memory that contains the address or is closest to it, or NULL. */
 buffer *nearest_buffer(uintptr_t address);
 /* "x[17]" for an address in a buffer, counted in elements of this many bytes. */
@@ -199,12 +205,17 @@ struct finding {
     std::string other_access; /* "writes" or "reads" */
     std::string detail;       /* more lines, each with its indentation */
     unsigned long long count = 1;
+    bool dropped = false;
 };
 /* Counts a finding. The first of its kind at its place (and its other place) is returned,
  * to be described and passed to publish; otherwise NULL. Place and kernel are set; block
  * and thread are those that run. */
 finding *find(const char *kind, const place *at, const place *other = nullptr);
 void publish(finding *f); /* prints it */
+/* Of a plain read that an atomic operation may precede or follow: published when the launch
+ * ends, unless the thread passes what it reads to atomicCAS, which notices an old value. */
+void publish_unless_compared(finding *f, const site *read);
+void settle_compared();
 std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));
 std::string thread_text(uint3 block, uint3 thread); /* "block (1,0,0) thread (3,0,0)" */
 uint3 index_in_block(unsigned thread);

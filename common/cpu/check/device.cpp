@@ -122,10 +122,10 @@ out_of_bounds(const access &a, const buffer *b, const std::string &who, finding 
 {
     std::string element = element_of(b, a.address, a.bytes);
     const char *does = a.write ? "writes" : "reads";
-    if (b->freed) {
+    if (freed_at(b)) {
         f->message = format(
             "%s%s %s of %s, which was freed at %s", who.c_str(), does, element.c_str(),
-            describe(b).c_str(), text_of(b->freed).c_str());
+            describe(b).c_str(), text_of(freed_at(b)).c_str());
         f->fix = "free it after the last kernel that uses it has ended";
         return;
     }
@@ -150,7 +150,7 @@ static __attribute__((noinline)) void
 illegal(const access &a, const place *at, const std::string &who = "")
 {
     const buffer *b = nearest_buffer(a.address);
-    bool inside = b && b->freed && a.address - b->start < b->bytes;
+    bool inside = b && freed_at(b) && a.address - b->start < b->bytes;
     finding *f = find(inside ? "use-after-free" : "out-of-bounds", at);
     if (!f) return;
     if (b) {
