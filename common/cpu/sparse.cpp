@@ -334,7 +334,7 @@ static int incomplete_lu(int m, T *values, const int *row, const int *column, in
         if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;                                  \
         bool by_rows = direction == CUSPARSE_DIRECTION_ROW;                              \
         cusparseDnMatDescr dense = {m, n, ld, (void *)a, TYPE, CUSPARSE_ORDER_COL};      \
-        return run_sparse(h, [=] {                                                       \
+        run_sparse(h, [=] {                                                              \
             for (int i = 0; i < (by_rows ? m : n); i++)                                  \
                 counts[i] = 0;                                                           \
             *total = 0;                                                                  \
@@ -342,6 +342,9 @@ static int incomplete_lu(int m, T *values, const int *row, const int *column, in
                 counts[by_rows ? i : j]++, ++*total;                                     \
             });                                                                          \
         });                                                                              \
+        if (check::queues() && h->pointers == CUSPARSE_POINTER_MODE_HOST)                \
+            check::stream_synchronized(h->stream);                                       \
+        return CUSPARSE_STATUS_SUCCESS;                                                  \
     }                                                                                    \
     extern "C" status cusparse##L##csrilu02_bufferSize(                                  \
         cusparseHandle_t, int, int, cusparseMatDescr_t, T *, const int *, const int *,   \

@@ -3,6 +3,7 @@
 #ifndef WBCPU_SPARSE_H
 #define WBCPU_SPARSE_H
 
+#include "check/host_hooks.h"
 #include "include/cusparse.h"
 #include "scheduler.h"
 
