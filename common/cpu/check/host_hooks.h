@@ -76,7 +76,7 @@ WBCPU_HOOK(void, bad_free(void *), WBCPU_NOTHING)
 WBCPU_HOOK(bool, free_enqueued(void *), true) /* false: not a pointer to free */
 WBCPU_HOOK(void, all_memory_freed(), WBCPU_NOTHING)
 WBCPU_HOOK(void, stream_memory(void *, size_t), WBCPU_NOTHING) /* (de)allocated now */
-/* A graph allocates its memory (true), or somebody frees it; it may be freed already. */
+/* A graph allocates its memory (true), or it is freed, perhaps for the second time. */
 WBCPU_HOOK(void, graph_memory(void *, bool), WBCPU_NOTHING)
 
 /* device.cpp: no kernel uses device memory before this address any more */
