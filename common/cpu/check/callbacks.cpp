@@ -6,6 +6,9 @@
 #include "usual.h"
 
 #include <map>
+#include <mutex>
+#include <new>
+#include <stdlib.h>
 #include <string.h>
 
 namespace wbcpu::check
@@ -17,15 +20,27 @@ static void global_access(worker *w, const access &a)
     device_access(w, a);
 }
 
-/* Tables of the library, by their addresses; those that are no longer used stay. */
+/* Tables of the library and memory that kernels have allocated, by their addresses */
 static auto &tables = *new std::map<uintptr_t, size_t>;
+static std::mutex &tables_lock = *new std::mutex;
 
+static void know_table(uintptr_t start, size_t bytes)
+{
+    std::lock_guard<std::mutex> hold(tables_lock);
+    tables[start] = bytes;
+}
+static void forget_table(uintptr_t start)
+{
+    std::lock_guard<std::mutex> hold(tables_lock);
+    tables.erase(start);
+}
 extern "C" void wbcpu_checked_table(const void *p, size_t bytes)
 {
-    tables[(uintptr_t)p] = bytes;
+    know_table((uintptr_t)p, bytes);
 }
 static bool in_table(uintptr_t address)
 {
+    std::lock_guard<std::mutex> hold(tables_lock);
     auto after = tables.upper_bound(address);
     return after != tables.begin() &&
            address - std::prev(after)->first < std::prev(after)->second;
@@ -200,8 +215,14 @@ extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void *) {}
 void __tsan_func_exit() {}
-void __tsan_vptr_update(void **, void *) {}
-void __tsan_vptr_read(void **) {}
+void __tsan_vptr_update(void **p, void *)
+{
+    note_access(p, sizeof *p, true, PC);
+}
+void __tsan_vptr_read(void **p)
+{
+    note_access(p, sizeof *p, false, PC);
+}
 
 #define ACCESS(n)                                                                        \
     void __tsan_read##n(void *p)                                                         \
@@ -295,6 +316,41 @@ void *wbcpu_checked_memset(void *to, int value, size_t n)
     note_untold(to, n, true, PC);
     return memset(to, value, n);
 }
+
+/* A kernel may use what a kernel has allocated; these bytes are not looked at. new and
+ * delete are weak, because a program may define them itself. */
+void *wbcpu_checked_malloc(size_t n)
+{
+    void *p = malloc(n);
+    if (p && wbcpu_self) know_table((uintptr_t)p, n);
+    return p;
+}
+void wbcpu_checked_free(void *p)
+{
+    forget_table((uintptr_t)p);
+    free(p);
+}
+#define WEAK __attribute__((weak))
+#define NEW(name)                                                                        \
+    WEAK void *name(size_t n)                                                            \
+    {                                                                                    \
+        void *p = ::operator new(n);                                                     \
+        if (wbcpu_self) know_table((uintptr_t)p, n);                                     \
+        return p;                                                                        \
+    }
+#define DELETE(name, SIZE)                                                               \
+    WEAK void name(void *p SIZE)                                                         \
+    {                                                                                    \
+        forget_table((uintptr_t)p);                                                      \
+        ::operator delete(p);                                                            \
+    }
+#define SIZED , size_t
+NEW(wbcpu_checked__Znwm)
+NEW(wbcpu_checked__Znam)
+DELETE(wbcpu_checked__ZdlPv, )
+DELETE(wbcpu_checked__ZdaPv, )
+DELETE(wbcpu_checked__ZdlPvm, SIZED)
+DELETE(wbcpu_checked__ZdaPvm, SIZED)
 
 /* --- atomic operations -------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 // libraries.cu - correct: libraries that write and read device memory, on the host or in a
-// kernel: Thrust, CUB, cuBLAS, cuFFT, cuRAND, textures, tiles of several warps, graphs.
+// kernel: Thrust, CUB, cuBLAS, cuFFT, cuRAND, textures, tiles of several warps, malloc.
 #include "../cases.h"
 
 #include <cooperative_groups.h>
@@ -134,6 +134,47 @@ CASE(textures_and_tiles)
     tiles<<<1, 128>>>(squares, out);
     cudaDestroyTextureObject(squares);
     return differs(out, 128, [](int i) { return square(i < 64 ? 5 : 69); });
+}
+
+// A kernel's own heap, and an object with a table of functions in shared memory: each thread allocates, the next kernel uses and frees it.
+__global__ void allocate(int **lists)
+{
+    lists[threadIdx.x] = threadIdx.x % 2 ? new int[2] : (int *)malloc(2 * sizeof(int));
+    lists[threadIdx.x][1] = threadIdx.x;
+}
+struct shape {
+    int size;
+    __device__ shape(int n) : size(n) {}
+    __device__ virtual int area() const
+    {
+        return size;
+    }
+};
+struct square_shape : shape {
+    __device__ square_shape(int n) : shape(n) {}
+    __device__ int area() const override
+    {
+        return size * size;
+    }
+};
+__global__ void release(int **lists, int *out)
+{
+    __shared__ __align__(16) char room[sizeof(square_shape)];
+    shape *one = (shape *)room;
+    if (threadIdx.x == 0) new (room) square_shape(1);
+    __syncthreads();
+    out[threadIdx.x] = lists[threadIdx.x][1] * one->area();
+    if (threadIdx.x % 2)
+        delete[] lists[threadIdx.x];
+    else
+        free(lists[threadIdx.x]);
+}
+CASE(heap_of_kernels)
+{
+    int **lists = unwritten<int *>(N), *out = unwritten<int>(N);
+    allocate<<<1, N>>>(lists);
+    release<<<1, N>>>(lists, out);
+    return differs(out, N, [](int i) { return i; });
 }
 
 CASE(set_by_a_graph)

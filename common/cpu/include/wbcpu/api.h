@@ -9,10 +9,6 @@
 extern "C" void wbcpu_checked_type(const void *p, size_t bytes); /* of an element */
 /* From now on host code may use these bytes of device memory: a library copies them. */
 extern "C" void wbcpu_checked_reference(const void *p, size_t bytes);
-/* Host memory that the library's device functions read: a description of a texture */
-extern "C" void wbcpu_checked_table(const void *p, size_t bytes);
-#else
-WBCPU_INLINE void wbcpu_checked_table(const void *, size_t) {}
 #endif
 
 /* Always inlined: check mode shows the line of the call. */

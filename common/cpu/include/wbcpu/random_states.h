@@ -5,6 +5,7 @@
 #define WBCPU_RANDOM_STATES_H
 
 #include "../cuda_runtime.h"
+#include "checked.h"
 
 /* A second normal value is kept for the next call. */
 struct wbcpu_normals {

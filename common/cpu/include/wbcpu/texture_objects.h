@@ -3,6 +3,7 @@
 #define WBCPU_TEXTURE_OBJECTS_H
 
 #include "arrays.h"
+#include "checked.h"
 
 enum cudaResourceType {
     cudaResourceTypeArray = 0,
