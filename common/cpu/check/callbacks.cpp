@@ -5,10 +5,6 @@
 #include "hooks.h"
 #include "usual.h"
 
-#include <map>
-#include <mutex>
-#include <new>
-#include <stdlib.h>
 #include <string.h>
 
 namespace wbcpu::check
@@ -18,32 +14,6 @@ static void global_access(worker *w, const access &a)
 {
     if (!recording) other_memory_touched(a); /* otherwise device_access does */
     device_access(w, a);
-}
-
-/* Tables of the library and memory that kernels have allocated, by their addresses */
-static auto &tables = *new std::map<uintptr_t, size_t>;
-static std::mutex &tables_lock = *new std::mutex;
-
-static void know_table(uintptr_t start, size_t bytes)
-{
-    std::lock_guard<std::mutex> hold(tables_lock);
-    tables[start] = bytes;
-}
-static void forget_table(uintptr_t start)
-{
-    std::lock_guard<std::mutex> hold(tables_lock);
-    tables.erase(start);
-}
-extern "C" void wbcpu_checked_table(const void *p, size_t bytes)
-{
-    know_table((uintptr_t)p, bytes);
-}
-static bool in_table(uintptr_t address)
-{
-    std::lock_guard<std::mutex> hold(tables_lock);
-    auto after = tables.upper_bound(address);
-    return after != tables.begin() &&
-           address - std::prev(after)->first < std::prev(after)->second;
 }
 
 static __attribute__((noinline)) void other_access(worker *w, const access &a)
@@ -63,7 +33,7 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     /* The back end copies the kernel's arguments: no more than 64 KB. */
     bool argument = address - (uintptr_t)w->job->launch.kernel < 1 << 16;
     if (at->at()->library && argument) return;
-    if (in_table(address)) return;
+    if (in_heap_of_kernels(address)) return;
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
@@ -316,41 +286,6 @@ void *wbcpu_checked_memset(void *to, int value, size_t n)
     note_untold(to, n, true, PC);
     return memset(to, value, n);
 }
-
-/* A kernel may use what a kernel has allocated; these bytes are not looked at. new and
- * delete are weak, because a program may define them itself. */
-void *wbcpu_checked_malloc(size_t n)
-{
-    void *p = malloc(n);
-    if (p && wbcpu_self) know_table((uintptr_t)p, n);
-    return p;
-}
-void wbcpu_checked_free(void *p)
-{
-    forget_table((uintptr_t)p);
-    free(p);
-}
-#define WEAK __attribute__((weak))
-#define NEW(name)                                                                        \
-    WEAK void *name(size_t n)                                                            \
-    {                                                                                    \
-        void *p = ::operator new(n);                                                     \
-        if (wbcpu_self) know_table((uintptr_t)p, n);                                     \
-        return p;                                                                        \
-    }
-#define DELETE(name, SIZE)                                                               \
-    WEAK void name(void *p SIZE)                                                         \
-    {                                                                                    \
-        forget_table((uintptr_t)p);                                                      \
-        ::operator delete(p);                                                            \
-    }
-#define SIZED , size_t
-NEW(wbcpu_checked__Znwm)
-NEW(wbcpu_checked__Znam)
-DELETE(wbcpu_checked__ZdlPv, )
-DELETE(wbcpu_checked__ZdaPv, )
-DELETE(wbcpu_checked__ZdlPvm, SIZED)
-DELETE(wbcpu_checked__ZdaPvm, SIZED)
 
 /* --- atomic operations -------------------------------------------------------------- */
 

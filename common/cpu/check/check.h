@@ -9,6 +9,7 @@
  *     usual.h        the same for most accesses, inline
  *     site.cpp       from the address of an instruction to file, line and counters
  *     device.cpp     device memory: allocated? written? freed?
+ *     heap.cpp       memory that kernels allocate
  *     shared.cpp     shared memory: which variable? written by this block?
  *     variables.cpp  names and sizes of __shared__, __device__ and __constant__ variables
  *     race.cpp       two accesses to one word, at least one a write: are they ordered?
@@ -182,6 +183,9 @@ const variable *closest_shared(uintptr_t address);
 bool is_shared_name(const std::string &name);
 bool is_global_name(const std::string &name);
 bool in_program_data(uintptr_t address);
+
+/* Host memory, but kernels have allocated it, or it is the library's (heap.cpp). */
+bool in_heap_of_kernels(uintptr_t address);
 
 /* --- races (race.cpp) --------------------------------------------------------------- */
 
