@@ -18,7 +18,7 @@ $(B)/libwbcpu.a: $(call objects,$(wildcard $(CPU_UNITS:%=%/*.cpp)) common/cpu/sw
 LIBRARY_FLAGS := $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls -g0)
 $(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPU_FLAGS) $(LIBRARY_FLAGS) $(FILE_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@
+	$(Q)$(CXX) $(CPU_FLAGS) $(LIBRARY_FLAGS) $(FILE_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@ $(COPIES)
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)
@@ -27,6 +27,12 @@ endif
 
 OPENBLAS ?= $(shell $(PYTHON) -c 'import scipy_openblas32 as o; \
     print(o.get_lib_dir() + "/" + o.get_library(fullname=True))' 2>/dev/null)
+# Check mode looks at each access of cuBLAS and cuSPARSE; GEMMs name whole matrices.
+ifeq ($(CHECK),1)
+$(B)/objects/common/cpu/units/blas.o: FILE_FLAGS = -fsanitize=thread -Wno-tsan \
+    --param=tsan-instrument-func-entry-exit=0
+$(B)/objects/common/cpu/units/blas.o: COPIES = && $(CHECK_COPIES) $@
+endif
 # Loops that -O2 does not turn into vector code, and an interpreter that is as fast with -O1
 $(B)/objects/common/cpu/units/loops.o: FILE_FLAGS = -O3 -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
 $(B)/objects/common/cpu/check/units/loops.o: FILE_FLAGS = -O3

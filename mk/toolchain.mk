@@ -82,9 +82,11 @@ CHECK_FLAGS := $(if $(filter 1,$(CHECK)),-Og -g1 -DWBCPU_CHECKED -fsanitize=thre
     -fno-omit-frame-pointer \
     -fsanitize=bounds -fsanitize=alignment \
     -fno-sanitize-recover=bounds -fno-sanitize-recover=alignment)
-# Copies that the compiler or the C++ library makes are calls of check mode, too.
+# Copies that the compiler or the C++ library makes are calls of check mode, too, and so
+# are malloc and free, new and delete.
 CHECK_COPIES := $(if $(filter 1,$(CHECK)),objcopy \
-    $(foreach f,memcpy memmove memset,--redefine-sym=$(f)=wbcpu_checked_$(f)))
+    $(foreach f,memcpy memmove memset malloc free _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm,\
+        --redefine-sym=$(f)=wbcpu_checked_$(f)))
 define compile_cu  # $(call compile_cu,source,object)
 @mkdir -p $(dir $(2))
 $(Q)$(TRANSLATE) $(TRANSLATE_FLAGS) $(1) $(dir $(2)) $(INCLUDES) -d $(2) && \

@@ -63,18 +63,22 @@ static inline void *wbcpu_element(const matrix &x, long long index)
     return (char *)x.data + index * (x.type == CUDA_R_32F ? 4 : 2);
 }
 
-/* Runs work() now, or when the handle's stream does. */
-template <class Work> cublasStatus_t wbcpu_run_blas(cublasHandle_t h, const Work &work)
+/* Runs work() now, or when the handle's stream does. Scalars in host memory are read before
+ * the call returns, and the host waits for results there. */
+enum wbcpu_blas_output { WBCPU_TO_DEVICE, WBCPU_RESULT };
+template <class Work>
+cublasStatus_t wbcpu_run_blas(
+    cublasHandle_t h, const Work &work, wbcpu_blas_output output = WBCPU_TO_DEVICE)
 {
     if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
     wbcpu::finish_paused_launch();  // the result may be a variable of the host
-    auto opened = [work]() __attribute__((noinline))
-    {  // called from two places
-        wbcpu::open_device_memory();
-        work();
-        wbcpu::close_device_memory();
-    };
-    if (!wbcpu_record(h->stream, opened)) opened();
+    wbcpu_run_library(h->stream, work);
+    if (wbcpu::check::queues() && h->pointers == CUBLAS_POINTER_MODE_HOST) {
+        if (output == WBCPU_RESULT)
+            wbcpu::check::stream_synchronized(h->stream);
+        else
+            wbcpu::check::run_everything();
+    }
     return CUBLAS_STATUS_SUCCESS;
 }
 #endif

@@ -18,12 +18,16 @@ struct any_vector {
 
     any_vector(const void *x, cudaDataType t, int n = 1, int inc = 1) : type(t)
     {
-        long size = t == CUDA_R_64F ? 8 : t == CUDA_R_32F ? 4 : 2;
-        step = inc * size;
+        step = inc * (long)size();
         p = (char *)const_cast<void *>(x) + (inc < 0 ? (1 - n) * step : 0);
+    }
+    size_t size() const
+    {
+        return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
     }
     double get(long i = 0) const
     {
+        wbcpu::check::library_touches(p + i * step, size(), false);
         if (type == CUDA_R_64F) return *(double *)(p + i * step);
         float x;
         wbcpu_widen(&x, p + i * step, type, 1);
@@ -32,6 +36,7 @@ struct any_vector {
     void set(long i, double x) const
     {
         float narrow = (float)x;
+        wbcpu::check::library_touches(p + i * step, size(), true);
         if (type == CUDA_R_64F)
             *(double *)(p + i * step) = x;
         else
@@ -47,7 +52,7 @@ cublasStatus_t cublasDotEx(
 {
     if (!is_known(xtype, execution) || ytype != xtype || rtype != xtype)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    RUN(any_vector a(x, xtype, n, incx), b(y, ytype, n, incy); double sum = 0;
+    RESULT(any_vector a(x, xtype, n, incx), b(y, ytype, n, incy); double sum = 0;
         LOOP sum += a.get(i) * b.get(i); any_vector(result, rtype).set(0, sum););
 }
 cublasStatus_t cublasNrm2Ex(
@@ -55,7 +60,7 @@ cublasStatus_t cublasNrm2Ex(
     cudaDataType rtype, cudaDataType execution)
 {
     if (!is_known(xtype, execution) || rtype != xtype) return CUBLAS_STATUS_NOT_SUPPORTED;
-    RUN(any_vector a(x, xtype, n, incx); double most = 0, sum = 0;
+    RESULT(any_vector a(x, xtype, n, incx); double most = 0, sum = 0;
         LOOP most = std::max(most, std::abs(a.get(i)));
         LOOP sum += most == 0 ? 0 : std::pow(a.get(i) / most, 2);
         any_vector(result, rtype).set(0, most * std::sqrt(sum)););

@@ -12,31 +12,31 @@
     cublasStatus_t cublas##L##dot(H, int n, const T *x, int incx, const T *y, int incy,  \
                                   T *result)                                             \
     {                                                                                    \
-        RUN(const T *a = first(x, n, incx); const T *b = first(y, n, incy);              \
+        RESULT(const T *a = first(x, n, incx); const T *b = first(y, n, incy);           \
             double sum = 0; LOOP sum += (double)a[(long)i * incx] * b[(long)i * incy];   \
             *result = (T)sum;);                                                          \
     }                                                                                    \
     cublasStatus_t cublas##L##nrm2(H, int n, const T *x, int incx, T *result)            \
     {                                                                                    \
-        RUN(T most = 0; double sum = 0;                                                  \
+        RESULT(T most = 0; double sum = 0;                                               \
             LOOP most = std::max(most, std::abs(x[(long)i * incx]));                     \
             LOOP sum += most == 0 ? 0 : std::pow((double)x[(long)i * incx] / most, 2);   \
             *result = (T)(most * std::sqrt(sum)););                                      \
     }                                                                                    \
     cublasStatus_t cublas##L##asum(H, int n, const T *x, int incx, T *result)            \
     {                                                                                    \
-        RUN(double sum = 0; LOOP sum += std::abs(x[(long)i * incx]);                     \
+        RESULT(double sum = 0; LOOP sum += std::abs(x[(long)i * incx]);                  \
             *result = (T)sum;);                                                          \
     }                                                                                    \
     cublasStatus_t cublasI##l##amax(H, int n, const T *x, int incx, int *result)         \
     {                                                                                    \
-        RUN(int best = 0; LOOP if (std::abs(x[(long)i * incx]) >                         \
+        RESULT(int best = 0; LOOP if (std::abs(x[(long)i * incx]) >                      \
                                    std::abs(x[(long)best * incx])) best = i;             \
             *result = n > 0 ? best + 1 : 0;);                                            \
     }                                                                                    \
     cublasStatus_t cublasI##l##amin(H, int n, const T *x, int incx, int *result)         \
     {                                                                                    \
-        RUN(int best = 0; LOOP if (std::abs(x[(long)i * incx]) <                         \
+        RESULT(int best = 0; LOOP if (std::abs(x[(long)i * incx]) <                      \
                                    std::abs(x[(long)best * incx])) best = i;             \
             *result = n > 0 ? best + 1 : 0;);                                            \
     }                                                                                    \

@@ -75,6 +75,7 @@ inline bool is_lower(cublasFillMode_t uplo, cublasOperation_t t)
 /* The bodies of the calls; they run when the handle's stream does. */
 #define H cublasHandle_t h
 #define RUN(...) return wbcpu_run_blas(h, [=] { __VA_ARGS__ })
+#define RESULT(...) return wbcpu_run_blas(h, [=] { __VA_ARGS__ }, WBCPU_RESULT)
 #define LOOP for (int i = 0; i < n; i++)
 
 #endif

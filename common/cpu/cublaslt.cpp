@@ -216,14 +216,21 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 
 /* --- epilogues ---------------------------------------------------------------------- */
 
+static void touch(const matrix &x, long long at, bool write)
+{
+    wbcpu::check::library_touches(
+        wbcpu_element(x, at), x.type == CUDA_R_32F ? 4 : 2, write);
+}
 static float load(const matrix &x, long long at)
 {
     float value;
+    touch(x, at, false);
     wbcpu_widen(&value, wbcpu_element(x, at), x.type, 1);
     return value;
 }
 static void store(const matrix &x, long long at, float value)
 {
+    touch(x, at, true);
     wbcpu_narrow(wbcpu_element(x, at), &value, x.type, 1);
 }
 

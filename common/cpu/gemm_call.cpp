@@ -245,10 +245,8 @@ static bool checked(const gemm_call &p)
 static cublasStatus_t multiply_on_device(const gemm_call &p)
 {
     if (wbcpu::check::enabled && !checked(p)) return CUBLAS_STATUS_EXECUTION_FAILED;
-    wbcpu::open_device_memory();
-    cublasStatus_t status = multiply(p);
-    wbcpu::close_device_memory();
-    return status;
+    wbcpu_library here;
+    return multiply(p);
 }
 
 cublasStatus_t

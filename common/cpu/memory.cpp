@@ -102,7 +102,9 @@ static bool is_of_graph(void *p)
 static bool free_graph_memory(void *p)
 {
     auto m = memory_of_graphs().find(p);
-    if (m == memory_of_graphs().end() || !m->second.in_use) return false;
+    if (m == memory_of_graphs().end()) return false;
+    check::graph_memory(p, false);
+    if (!m->second.in_use) return false;
     m->second.in_use = false;
     if (!m->second.has_node) release(p);
     return true;
@@ -129,6 +131,7 @@ struct allocating_node {
     {
         std::lock_guard<std::recursive_mutex> hold(memory_lock);
         memory_of_graphs()[memory].in_use = true;
+        check::graph_memory(memory, true);
     }
 };
 

@@ -13,6 +13,7 @@
 #include "scheduler.h"
 
 #include "check/hooks.h"
+#include "check/host_hooks.h"
 
 #include <sched.h>
 #include <vector>
@@ -20,14 +21,21 @@
 WBCPU_THREAD_LOCAL uint3 threadIdx, blockIdx;
 WBCPU_THREAD_LOCAL dim3 blockDim, gridDim;
 WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self;
-WBCPU_THREAD_LOCAL bool wbcpu_in_functors;
+WBCPU_THREAD_LOCAL bool wbcpu_in_library;
 WBCPU_THREAD_LOCAL wbcpu::warp_slot wbcpu_own_slots[wbcpu_warp_slots];
 
-extern "C" void wbcpu_begin_functors()
+extern "C" void wbcpu_begin_library()
 {
+    wbcpu::check::library_begins();
+    wbcpu::open_device_memory();
     threadIdx = blockIdx = uint3{0, 0, 0};
     blockDim = gridDim = dim3(1);
-    wbcpu_in_functors = true;
+    wbcpu_in_library = true;
+}
+extern "C" void wbcpu_end_library()
+{
+    wbcpu_in_library = false;
+    wbcpu::close_device_memory();
 }
 extern "C" void *wbcpu_kept_arrays(int n, size_t bytes)
 {

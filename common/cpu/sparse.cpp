@@ -232,13 +232,12 @@ extern "C" status cusparseDenseToSparse_analysis(
     if (!is_real(a->type) || b->format != CUSPARSE_FORMAT_CSR)
         return CUSPARSE_STATUS_NOT_SUPPORTED;
     if (cudaStreamSynchronize(h->stream)) return CUSPARSE_STATUS_EXECUTION_FAILED;
-    open_device_memory();
+    wbcpu_library here;
     std::vector<int64_t> counts((size_t)a->rows + 1);
     for_each_nonzero(*a, [&](int64_t i, int64_t, double) { counts[(size_t)i + 1]++; });
     b->count = 0;
     for (int64_t i = 0; i <= a->rows; i++)
         store_index(b->row, b->row_type, i, b->base + (b->count += counts[(size_t)i]));
-    close_device_memory();
     return CUSPARSE_STATUS_SUCCESS;
 }
 extern "C" status cusparseDenseToSparse_convert(
@@ -335,7 +334,7 @@ static int incomplete_lu(int m, T *values, const int *row, const int *column, in
         if (!h) return CUSPARSE_STATUS_NOT_INITIALIZED;                                  \
         bool by_rows = direction == CUSPARSE_DIRECTION_ROW;                              \
         cusparseDnMatDescr dense = {m, n, ld, (void *)a, TYPE, CUSPARSE_ORDER_COL};      \
-        return run_sparse(h, [=] {                                                       \
+        run_sparse(h, [=] {                                                              \
             for (int i = 0; i < (by_rows ? m : n); i++)                                  \
                 counts[i] = 0;                                                           \
             *total = 0;                                                                  \
@@ -343,6 +342,9 @@ static int incomplete_lu(int m, T *values, const int *row, const int *column, in
                 counts[by_rows ? i : j]++, ++*total;                                     \
             });                                                                          \
         });                                                                              \
+        if (check::queues() && h->pointers == CUSPARSE_POINTER_MODE_HOST)                \
+            check::stream_synchronized(h->stream);                                       \
+        return CUSPARSE_STATUS_SUCCESS;                                                  \
     }                                                                                    \
     extern "C" status cusparse##L##csrilu02_bufferSize(                                  \
         cusparseHandle_t, int, int, cusparseMatDescr_t, T *, const int *, const int *,   \

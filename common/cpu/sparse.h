@@ -3,6 +3,7 @@
 #ifndef WBCPU_SPARSE_H
 #define WBCPU_SPARSE_H
 
+#include "check/host_hooks.h"
 #include "include/cusparse.h"
 #include "scheduler.h"
 
@@ -54,13 +55,7 @@ typedef cusparseStatus_t status;
 /* Runs work() now, or when the handle's stream does. */
 template <class Work> static status run_sparse(cusparseHandle_t h, const Work &work)
 {
-    auto opened = [work]() __attribute__((noinline))
-    {
-        open_device_memory();
-        work();
-        close_device_memory();
-    };
-    if (!wbcpu_record(h->stream, opened)) opened();
+    wbcpu_run_library(h->stream, work);
     return CUSPARSE_STATUS_SUCCESS;
 }
 

@@ -16,7 +16,8 @@ rm -rf "$OUT" && mkdir -p "$OUT/bugs" "$OUT/right" "$OUT/logs"
 
 build() { # FILE.cu
     "$NVCC" -std=c++17 -arch="$ARCH" --extended-lambda -lineinfo -Xcompiler -g -Icommon \
-        -o "$OUT/$(basename "$(dirname "$1")")/$(basename "$1" .cu)" "$1"
+        -o "$OUT/$(basename "$(dirname "$1")")/$(basename "$1" .cu)" "$1" \
+        -Xlinker --as-needed -lcublas -lcufft -lcurand
 }
 run() { # PROGRAM CASE TOOL
     log=$OUT/logs/$(basename "$1").$2.$3 under=() limit=30 rc=0

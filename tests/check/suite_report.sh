@@ -122,6 +122,9 @@ check "  JSON= keeps the report" \
     json "$TMP/p.json" "r['findings'][0]['kind'] == 'out-of-bounds'"
 check "  HTML= is the page, with the source" \
     grep -q 'values\[threadIdx.x + 1\]' "$TMP/p.html"
+check "lanes with gaps between them" exits 1 P gaps
+check "  are not called consecutive" grep -q "16 of 32 lanes write, with gaps" "$TMP/.last"
+check "  a member of a struct in shared memory" grep -q 'pairs\[[0-9]*\] at byte 4' "$TMP/.last"
 check "arguments are split as a shell does, and not expanded" \
     says "arg <two words>" P "args 'two words' \$HOME '*'"
 check "  " grep -qF 'arg <$HOME>' "$TMP/.said"

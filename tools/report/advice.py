@@ -46,6 +46,10 @@ def of_sectors(accesses, counts, worst):
         return (
             f"neighbouring lanes {verb} {number_text(abs(stride))} bytes apart: {needs}. "
             f"Fix: {fix}.")
+    if stride == worst.bytes and worst.gaps():
+        return (
+            f"{len(worst.active())} of 32 lanes {verb}, with gaps between them: {needs}. "
+            "Fix: let neighbouring lanes take part, and access neighbouring elements.")
     if stride == worst.bytes:
         first = worst.active()[0][1] % SECTOR
         return (

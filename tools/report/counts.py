@@ -127,6 +127,11 @@ class Worst:
         steps = {(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(active, active[1:])}
         return steps.pop() if len(steps) == 1 else None
 
+    def gaps(self):
+        """Are there lanes between the active ones that do not take part?"""
+        active = self.active()
+        return active[-1][0] - active[0][0] >= len(active)
+
 
 class Buffer:
     def __init__(self, entry):

@@ -33,6 +33,7 @@ static __attribute__((noinline)) void other_access(worker *w, const access &a)
     /* The back end copies the kernel's arguments: no more than 64 KB. */
     bool argument = address - (uintptr_t)w->job->launch.kernel < 1 << 16;
     if (at->at()->library && argument) return;
+    if (in_heap_of_kernels(address)) return;
     bool null = address < 65536;
     finding *f = find(null ? "null-pointer" : "host-pointer", at->at());
     if (f) {
@@ -100,7 +101,7 @@ static __attribute__((noinline)) void on_access(
     worker *w = self();
     uintptr_t address = (uintptr_t)p;
     if (__builtin_expect(!w, 0)) {
-        host_access(address, bytes, write, pc);
+        host_access(address, bytes, write, pc, atomic == BY_ATOMIC);
         return;
     }
     if (__builtin_expect(writes_pending, 0) && write && !continues) settle_equal_writes();
@@ -138,6 +139,18 @@ static inline void plain_access(const void *p, const void *pc)
     if (!usual_access<bytes, write>(p, pc)) on_access(p, bytes, write, PLAIN, pc, bytes);
 }
 
+/* What is kept of the accesses to a word in this launch or block, or NULL */
+static cell *cell_at(uintptr_t address)
+{
+    bool shared = in_thread_local(address) && !is_internal(address);
+    const variable *v = global_variable(address);
+    if (!shared && !in_heap(address) && !(v && v->device)) return nullptr;
+    const block_memory &m = memories[shared ? rank_of(address) : 0];
+    cell *c = shared ? m.cells + shared_offset(address) / 4
+                     : global.cells + offset_of(address) / 4;
+    return c->stamp == (shared ? m.stamp : current.launch) ? c : nullptr;
+}
+
 /* Unaligned, and of any length: pieces that the shadow memory can take. */
 static void
 note_pieces(uintptr_t p, size_t bytes, unsigned most, bool write, const void *pc)
@@ -172,8 +185,14 @@ extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void *) {}
 void __tsan_func_exit() {}
-void __tsan_vptr_update(void **, void *) {}
-void __tsan_vptr_read(void **) {}
+void __tsan_vptr_update(void **p, void *)
+{
+    note_access(p, sizeof *p, true, PC);
+}
+void __tsan_vptr_read(void **p)
+{
+    note_access(p, sizeof *p, false, PC);
+}
 
 #define ACCESS(n)                                                                        \
     void __tsan_read##n(void *p)                                                         \
@@ -290,6 +309,17 @@ void __tsan_atomic_signal_fence(int)
     if (wbcpu_self) fenced(wbcpu::self());
 }
 
+/* The running thread compares the word with what it has read there, if it has. */
+static void compares(const volatile void *p, size_t bytes, const void *pc)
+{
+    if (cell *c = wbcpu_self ? cell_at((uintptr_t)p) : nullptr) {
+        cell_access read = c->at(READER);
+        if (read.thread() == current.first_thread + wbcpu_self->thread)
+            site_number(read.site())->compared = true;
+    }
+    on_access((const void *)p, (unsigned)bytes, true, BY_ATOMIC, pc, (unsigned)bytes);
+}
+
 #define FETCH(bits, T, name)                                                             \
     T __tsan_atomic##bits##_fetch_##name(volatile T *p, T v, int)                        \
     {                                                                                    \
@@ -300,7 +330,7 @@ void __tsan_atomic_signal_fence(int)
     int __tsan_atomic##bits##_compare_exchange_##strength(                               \
         volatile T *p, T *expected, T v, int, int)                                       \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
+        compares(p, sizeof v, PC);                                                       \
         return __atomic_compare_exchange_n(                                              \
             p, expected, v, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
     }
@@ -323,7 +353,7 @@ void __tsan_atomic_signal_fence(int)
     T __tsan_atomic##bits##_compare_exchange_val(                                        \
         volatile T *p, T expected, T v, int, int)                                        \
     {                                                                                    \
-        on_access((const void *)p, sizeof v, true, BY_ATOMIC, PC, sizeof v);             \
+        compares(p, sizeof v, PC);                                                       \
         __atomic_compare_exchange_n(                                                     \
             p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
         return expected;                                                                 \

@@ -60,7 +60,7 @@ struct cell {
 struct earlier {
     uint32_t thread; /* in the grid, from 1 */
     unsigned site;
-    bool write;
+    bool write, atomic; /* atomic: not a volatile access */
 };
 /* Reports that nothing orders this access and the earlier one. */
 void race(worker *w, const access &a, const earlier &e, bool shared);
@@ -124,6 +124,12 @@ WBCPU_INLINE void keep(cell &c, const access &a, cell_access now)
     c.set(last, now);
 }
 
+inline earlier earlier_of(const cell &c, int i)
+{
+    cell_access other = c.at(i);
+    return {other.thread(), other.site(), i < READER, other.atomic() && !other.polled()};
+}
+
 /* of a cell that is not stale */
 WBCPU_INLINE void
 check_cell(worker *w, cell &c, const access &a, cell_access now, bool shared)
@@ -132,10 +138,10 @@ check_cell(worker *w, cell &c, const access &a, cell_access now, bool shared)
     uint8_t mask = now.mask();
     for (int i = WRITER; i <= ATOMIC_WRITER; i++)
         if (conflicts(w, c, i, me, a, mask))
-            race(w, a, {c.at(i).thread(), c.at(i).site(), true}, shared);
+            race(w, a, earlier_of(c, i), shared);
     for (int i = READER; a.write && i <= READER_BEFORE; i++)
         if (conflicts(w, c, i, me, a, mask)) {
-            race(w, a, {c.at(i).thread(), c.at(i).site(), false}, shared);
+            race(w, a, earlier_of(c, i), shared);
             break;
         }
     keep(c, a, now);

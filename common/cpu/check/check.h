@@ -9,6 +9,7 @@
  *     usual.h        the same for most accesses, inline
  *     site.cpp       from the address of an instruction to file, line and counters
  *     device.cpp     device memory: allocated? written? freed?
+ *     heap.cpp       memory that kernels allocate
  *     shared.cpp     shared memory: which variable? written by this block?
  *     variables.cpp  names and sizes of __shared__, __device__ and __constant__ variables
  *     race.cpp       two accesses to one word, at least one a write: are they ordered?
@@ -42,6 +43,7 @@ struct place {
     std::string file, function; /* "?" if unknown */
     int line;
     bool library; /* only a line of the workbook's headers is known */
+    std::string call; /* the library's function that this line calls, if it is inlined */
 };
 /* The innermost line of the program, not of the library's headers, that contains the
  * instruction before `pc` (a return address). Cached; never NULL. */
@@ -58,6 +60,7 @@ struct site {
     uint8_t bytes;
     bool write;
     bool told; /* uninitialized data has been reported here */
+    bool compared; /* atomicCAS compares what this instruction reads */
     const place *at();
 
   private:
@@ -149,7 +152,12 @@ struct buffer {
     uintptr_t block; /* what was allocated: the grader has red zones around start */
     size_t block_bytes;
     bool leaked; /* reported already */
+    const place *idle = nullptr; /* of its release, if a graph can allocate it again */
 };
+inline const place *freed_at(const buffer *b) /* NULL: it is not */
+{
+    return b->freed ? b->freed : b->idle;
+}
 /* The buffer in global memory that contains the address or is closest to it, or NULL. */
 buffer *nearest_buffer(uintptr_t address);
 /* "x[17]" for an address in a buffer, counted in elements of this many bytes. */
@@ -164,6 +172,7 @@ struct variable {
     bool host, device; /* known to belong to host code; known to be in global memory */
     bool managed;      /* with device: host code may use it, too */
     bool dynamic;      /* dynamic shared memory: the launch says how large it is */
+    size_t element;    /* bytes; 0: unknown */
 };
 const variable *global_variable(uintptr_t address); /* that contains it, or NULL */
 /* Is it close to a __device__ variable, and in no variable? tools/red_zones.py keeps
@@ -174,6 +183,9 @@ const variable *closest_shared(uintptr_t address);
 bool is_shared_name(const std::string &name);
 bool is_global_name(const std::string &name);
 bool in_program_data(uintptr_t address);
+
+/* Host memory, but kernels have allocated it, or it is the library's (heap.cpp). */
+bool in_heap_of_kernels(uintptr_t address);
 
 /* --- races (race.cpp) --------------------------------------------------------------- */
 
@@ -197,12 +209,17 @@ struct finding {
     std::string other_access; /* "writes" or "reads" */
     std::string detail;       /* more lines, each with its indentation */
     unsigned long long count = 1;
+    bool dropped = false;
 };
 /* Counts a finding. The first of its kind at its place (and its other place) is returned,
  * to be described and passed to publish; otherwise NULL. Place and kernel are set; block
  * and thread are those that run. */
 finding *find(const char *kind, const place *at, const place *other = nullptr);
 void publish(finding *f); /* prints it */
+/* Of a plain read that an atomic operation may precede or follow: published when the launch
+ * ends, unless the thread passes what it reads to atomicCAS, which notices an old value. */
+void publish_unless_compared(finding *f, const site *read);
+void settle_compared();
 std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));
 std::string thread_text(uint3 block, uint3 thread); /* "block (1,0,0) thread (3,0,0)" */
 uint3 index_in_block(unsigned thread);

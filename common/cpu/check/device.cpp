@@ -5,6 +5,7 @@
  * are reserved address space; the system gives them pages when they are first touched. */
 #include "hooks.h"
 #include "host_hooks.h"
+#include "host.h"
 #include "memory.h"
 #include "usual.h"
 
@@ -115,13 +116,16 @@ extern "C" void wbcpu_check_unwritten(const void *p, size_t bytes)
 
 /* --- accesses by kernels ------------------------------------------------------------ */
 
-static void out_of_bounds(const access &a, const buffer *b, finding *f)
+/* who: of the message's "reads"; "" in a kernel, which the report names anyway */
+static void
+out_of_bounds(const access &a, const buffer *b, const std::string &who, finding *f)
 {
     std::string element = element_of(b, a.address, a.bytes);
-    if (b->freed) {
+    const char *does = a.write ? "writes" : "reads";
+    if (freed_at(b)) {
         f->message = format(
-            "%s %s of %s, which was freed at %s", a.write ? "writes" : "reads",
-            element.c_str(), describe(b).c_str(), text_of(b->freed).c_str());
+            "%s%s %s of %s, which was freed at %s", who.c_str(), does, element.c_str(),
+            describe(b).c_str(), text_of(freed_at(b)).c_str());
         f->fix = "free it after the last kernel that uses it has ended";
         return;
     }
@@ -129,44 +133,47 @@ static void out_of_bounds(const access &a, const buffer *b, finding *f)
     unsigned unit = b->element ? b->element : a.bytes;
     if (a.address < b->start)
         f->message = format(
-            "%s %s, %lu bytes before the start of %s", a.write ? "writes" : "reads",
+            "%s%s %s, %lu bytes before the start of %s", who.c_str(), does,
             element.c_str(), (unsigned long)(b->start - a.address), describe(b).c_str());
     else
         f->message = format(
-            "%s %s, %lu past the last element of %s", a.write ? "writes" : "reads",
+            "%s%s %s, %lu past the last element of %s", who.c_str(), does,
             element.c_str(),
             a.address >= end ? (unsigned long)((a.address - end) / unit + 1) : 1,
             describe(b).c_str());
     f->fix = "compare the index with the size before the access: if (i < n)";
+    if (!who.empty())
+        f->fix = "the sizes that you pass count elements: check them against the allocation";
 }
 
-static __attribute__((noinline)) void illegal(const access &a)
+static __attribute__((noinline)) void
+illegal(const access &a, const place *at, const std::string &who = "")
 {
     const buffer *b = nearest_buffer(a.address);
-    bool inside = b && b->freed && a.address - b->start < b->bytes;
-    finding *f = find(inside ? "use-after-free" : "out-of-bounds", a.at->at());
+    bool inside = b && freed_at(b) && a.address - b->start < b->bytes;
+    finding *f = find(inside ? "use-after-free" : "out-of-bounds", at);
     if (!f) return;
     if (b) {
         f->what = b->name;
-        out_of_bounds(a, b, f);
+        out_of_bounds(a, b, who, f);
     } else {
         f->message = format(
-            "%s device memory, but nothing is allocated", a.write ? "writes" : "reads");
+            "%s%s device memory, but nothing is allocated", who.c_str(),
+            a.write ? "writes" : "reads");
         f->fix = "allocate it with cudaMalloc";
     }
     publish(f);
 }
 
-static __attribute__((noinline)) void uninitialized(const access &a)
+static __attribute__((noinline)) void
+uninitialized(const access &a, const place *at, const std::string &who = "")
 {
-    if (a.at->told) return;
-    a.at->told = true;
-    finding *f = find("uninitialized", a.at->at());
+    finding *f = find("uninitialized", at);
     if (!f) return;
     const buffer *b = nearest_buffer(a.address);
     f->what = b->name;
     f->message = format(
-        "reads %s of %s, which nothing has written",
+        "%sreads %s of %s, which nothing has written", who.c_str(),
         element_of(b, a.address, a.bytes).c_str(), describe(b).c_str());
     f->fix = "write it first: cudaMemset, cudaMemcpy or a kernel";
     publish(f);
@@ -186,21 +193,44 @@ static bool misses_a_value(const uint8_t *s, unsigned bytes)
     return false;
 }
 
+/* Is it allocated and, if its value is needed, written? Notes what is written. */
+enum state { RIGHT, ILLEGAL, UNINITIALIZED };
+static inline state check_state(const access &a)
+{
+    uint8_t all = ALLOCATED | WRITTEN, *s = global.state + offset_of(a.address);
+    for (unsigned i = 0; i < a.bytes; i++)
+        all &= s[i];
+    if (__builtin_expect(!(all & ALLOCATED), 0)) return ILLEGAL;
+    if (all & WRITTEN) return RIGHT;
+    if (needs_value(a)) return misses_a_value(s, a.bytes) ? UNINITIALIZED : RIGHT;
+    for (unsigned i = 0; i < a.bytes; i++)
+        s[i] |= WRITTEN;
+    return RIGHT;
+}
+
+void library_access(const access &a, const void *pc)
+{
+    state now = check_state(a);
+    if (__builtin_expect(now != RIGHT, 0)) {
+        caller by = caller_of(pc);
+        if (now == ILLEGAL)
+            illegal(a, by.at, by.name);
+        else
+            uninitialized(a, by.at, by.name);
+    }
+    if (running && (recording || mapped_for_device(a.address, a.bytes)))
+        record(a.address, a.bytes, a.write ? WRITES : READS);
+}
+
 void device_access(worker *w, const access &a)
 {
     uintptr_t offset = offset_of(a.address);
-    uint8_t all = ALLOCATED | WRITTEN, *s = global.state + offset;
-    for (unsigned i = 0; i < a.bytes; i++)
-        all &= s[i];
-    if (__builtin_expect(!(all & ALLOCATED), 0)) {
-        illegal(a);
-        return;
+    state state = check_state(a);
+    if (__builtin_expect(state == ILLEGAL, 0)) return illegal(a, a.at->at());
+    if (__builtin_expect(state == UNINITIALIZED, 0) && !a.at->told) {
+        a.at->told = true;
+        uninitialized(a, a.at->at());
     }
-    if (!needs_value(a) && !(all & WRITTEN))
-        for (unsigned i = 0; i < a.bytes; i++)
-            s[i] |= WRITTEN;
-    else if (__builtin_expect(!(all & WRITTEN), 0) && misses_a_value(s, a.bytes))
-        uninitialized(a);
     host_hook(w, a);
     if (a.atomic) order_atomic(w, a);
     cell *last = cell_of(offset + a.bytes - 1);

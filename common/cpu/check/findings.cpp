@@ -13,6 +13,7 @@
 #include <string.h>
 #include <tuple>
 #include <unistd.h>
+#include <vector>
 
 namespace wbcpu::check
 {
@@ -98,6 +99,26 @@ void publish(finding *f)
     if (!f->fix.empty()) fprintf(stderr, "        fix: %s\n", f->fix.c_str());
 }
 
+struct doubtful {
+    finding *f;
+    const site *read;
+};
+static auto &doubts = *new std::vector<doubtful>;
+
+void publish_unless_compared(finding *f, const site *read)
+{
+    doubts.push_back({f, read});
+}
+void settle_compared()
+{
+    for (const doubtful &d : doubts)
+        if (d.read->compared)
+            d.f->dropped = true;
+        else
+            publish(d.f);
+    doubts.clear();
+}
+
 /* --- JSON --------------------------------------------------------------------------- */
 
 std::string quoted(const std::string &text)
@@ -150,14 +171,19 @@ static std::string program_name()
 std::string report_json()
 {
     std::string s = "{\"program\":" + quoted(program_name()) + ",\n\"findings\":[";
-    for (const finding &f : findings)
-        s += (&f == &findings.front() ? "\n" : ",\n") + finding_json(f);
+    const char *before = "\n";
+    for (const finding &f : findings) {
+        if (f.dropped) continue;
+        s += before + finding_json(f);
+        before = ",\n";
+    }
     return s + "],\n\"gpu\":" + gpu_json() + ",\n\"kernels\":" + kernels_json() + "}\n";
 }
 
 extern "C" char *wbcpu_check_report()
 {
     settle_equal_writes();
+    settle_compared();
     leaks("the function returns");
     char *text = strdup(report_json().c_str());
     findings.clear();
@@ -172,7 +198,7 @@ size_t error_count()
 {
     size_t errors = 0;
     for (const finding &f : findings)
-        errors += !f.note;
+        errors += !f.note && !f.dropped;
     return errors;
 }
 
@@ -194,7 +220,7 @@ static void print_summary()
     size_t errors = error_count();
     unsigned long long times = 0;
     for (const finding &f : findings)
-        times += f.note ? 0 : f.count;
+        times += f.note || f.dropped ? 0 : f.count;
     if (errors)
         fprintf(
             stderr, "\ncheck: %zu error%s, found %llu time%s\n", errors,
@@ -209,6 +235,7 @@ void finish(int status)
     if (done) return;
     done = true;
     end_of_program(true);
+    settle_compared();
     fflush(nullptr); /* _exit does not */
     if (!getenv("WB_CHECK_QUIET")) print_summary();
     bool written = write_report();

@@ -32,6 +32,7 @@ static _Unwind_Reason_Code next_frame(_Unwind_Context *context, void *out)
     const place *at = place_of((const void *)(pc + (exact != 0)));
     if (in_program_data(pc) && at->line > 0 && !at->library) {
         w->program = at;
+        if (!at->call.empty()) w->function = at->call;
         return _URC_END_OF_STACK;
     }
     /* Check mode's library has no debug information. */
@@ -50,6 +51,8 @@ call program_call()
     static const place *unknown = place_of(nullptr);
     walk w;
     _Unwind_Backtrace(next_frame, &w);
+    w.function = w.function.substr(0, w.function.find('<')); /* without types */
+    w.function.erase(0, w.function.rfind(' ') + 1);
     return {w.program ? w.program : unknown, w.function};
 }
 
@@ -59,8 +62,29 @@ const place *place_at(const char *file, int line)
     start_tables();
     std::string name = shown_path(file);
     const place *&at = known[{name, line}];
-    if (!at) at = new place{name, "", line, false};
+    if (!at) at = new place{name, "", line, false, ""};
     return at;
+}
+
+static const void *known_pc;
+static caller known_caller;
+
+void library_begins()
+{
+    start_tables(); /* device memory may not have been used yet */
+    known_pc = nullptr;
+}
+caller caller_of(const void *pc)
+{
+    if (wbcpu_in_library && pc == known_pc) return known_caller;
+    const place *at = place_of(pc);
+    known_caller = {at, ""};
+    if (at->library) {
+        call c = running_call();
+        known_caller = {c.at, c.name.empty() ? "" : c.name + " "};
+    }
+    known_pc = pc;
+    return known_caller;
 }
 
 /* --- accesses ----------------------------------------------------------------------- */
@@ -79,15 +103,36 @@ static void device_pointer(const place *at, uintptr_t address, const char *does)
     publish(f);
 }
 
-void host_access(uintptr_t address, size_t bytes, bool write, const void *pc)
+/* Elements of device memory that host code has references to, the last ones */
+static range lent[16];
+static unsigned lent_count;
+
+extern "C" void wbcpu_checked_reference(const void *p, size_t bytes)
 {
-    if (address - device_base < device_bytes) {
-        if (guarded) device_pointer(place_of(pc), address, write ? "writes" : "reads");
+    stream_synchronized(nullptr);             /* as a copy does */
+    if (lent_count == 0) open_device_memory(); /* to the program's end */
+    lent[lent_count++ % 16] = {(uintptr_t)p, (uintptr_t)p + bytes};
+}
+static bool is_lent(uintptr_t address)
+{
+    for (const range &r : lent)
+        if (address >= r.start && address < r.end) return true;
+    return false;
+}
+
+void host_access(
+    uintptr_t address, size_t bytes, bool write, const void *pc, bool atomic)
+{
+    bool device = address - device_base < device_bytes;
+    if (wbcpu_in_library ? in_heap(address) : device && is_lent(address)) {
+        library_access({address, (unsigned)bytes, write, atomic, false, nullptr}, pc);
         return;
     }
     const variable *v = in_program_data(address) ? global_variable(address) : nullptr;
-    if (__builtin_expect(v && v->device && !v->managed, 0)) {
-        device_pointer(place_of(pc), address, write ? "writes" : "reads");
+    if (__builtin_expect(v && v->device && !v->managed && !wbcpu_in_library, 0))
+        device = true;
+    if (device) {
+        device_pointer(caller_of(pc).at, address, write ? "writes" : "reads");
         return;
     }
     if (__builtin_expect(!unfinished, 1) || !mapped_for_device(address, bytes)) return;
@@ -106,6 +151,11 @@ void host_crashed(const void *address)
         device_pointer(running_call().at, (uintptr_t)address, "uses");
     end_of_program(true);
     finish(1);
+}
+
+void library_touches(const void *p, size_t bytes, bool write)
+{
+    note_range(p, bytes, write, nullptr);
 }
 
 std::string name_at(uintptr_t address)

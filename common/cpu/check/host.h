@@ -20,7 +20,15 @@
 namespace wbcpu::check
 {
 /* Host code of a checked source loads or stores. */
-void host_access(uintptr_t address, size_t bytes, bool write, const void *pc);
+void host_access(
+    uintptr_t address, size_t bytes, bool write, const void *pc, bool atomic = false);
+/* The same by a library, to global memory: it counts as a kernel's access (device.cpp). */
+void library_access(const access &a, const void *pc);
+struct caller {
+    const place *at;  /* the program's innermost line */
+    std::string name; /* "cublasSdot ", if that line calls the library; "" in a functor */
+};
+caller caller_of(const void *pc); /* remembered until the library begins again */
 /* Is this pinned or managed memory, which kernels may access? */
 bool mapped_for_device(uintptr_t address, size_t bytes);
 

@@ -77,6 +77,8 @@ WBCPU_HOOK(void, bad_free(void *), WBCPU_NOTHING)
 WBCPU_HOOK(bool, free_enqueued(void *), true) /* false: not a pointer to free */
 WBCPU_HOOK(void, all_memory_freed(), WBCPU_NOTHING)
 WBCPU_HOOK(void, stream_memory(void *, size_t), WBCPU_NOTHING) /* (de)allocated now */
+/* A graph allocates its memory (true), or it is freed, perhaps for the second time. */
+WBCPU_HOOK(void, graph_memory(void *, bool), WBCPU_NOTHING)
 
 /* device.cpp: no kernel uses device memory before this address any more */
 WBCPU_HOOK(void, leave_below(uintptr_t), WBCPU_NOTHING)
@@ -90,7 +92,12 @@ WBCPU_HOOK(void, error_read(), WBCPU_NOTHING)
 WBCPU_HOOK(void, begin_kernel(const wbcpu_launch &), WBCPU_NOTHING)
 WBCPU_HOOK(void, end_kernel(), WBCPU_NOTHING)
 
-/* host.cpp: a fault in host code at this address; may end the program */
+/* host.cpp: a library (wbcpu_library) begins to work on device memory */
+WBCPU_HOOK(void, library_begins(), WBCPU_NOTHING)
+/* A library accesses memory in code that is not compiled for check mode. */
+WBCPU_HOOK(void, library_touches(const void *, size_t, bool), WBCPU_NOTHING) /* writes? */
+
+/* a fault in host code at this address; may end the program */
 WBCPU_HOOK(void, host_crashed(const void *), WBCPU_NOTHING)
 #undef WBCPU_HOOK
 #undef WBCPU_NOTHING

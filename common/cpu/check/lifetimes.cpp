@@ -193,13 +193,14 @@ static std::string name_of(const buffer *a)
 
 static void double_free(const call &c, const buffer *a)
 {
-    finding *f = find("double-free", c.at, a->freed);
+    const place *first = freed_at(a);
+    finding *f = find("double-free", c.at, first);
     if (!f) return;
     f->what = name_of(a);
     f->other_access = "frees";
     f->message = format(
         "%s frees %s (allocated at %s) again: it was freed at %s", c.name.c_str(),
-        f->what.c_str(), text_of(a->at).c_str(), text_of(a->freed).c_str());
+        f->what.c_str(), text_of(a->at).c_str(), text_of(first).c_str());
     f->fix = "free it once; set the pointer to NULL after the first free";
     publish(f);
 }
@@ -208,7 +209,7 @@ void bad_free(void *p)
 {
     call c = running_call();
     const buffer *a = block_of((uintptr_t)p);
-    if (a && a->freed && a->block == (uintptr_t)p) return double_free(c, a);
+    if (a && freed_at(a) && a->block == (uintptr_t)p) return double_free(c, a);
     finding *f = find("invalid-free", c.at);
     if (!f) return;
     const char *name = c.name.c_str();
@@ -253,13 +254,29 @@ void stream_memory(void *p, size_t)
         record(b->block, b->block_bytes, WRITES);
 }
 
+void graph_memory(void *p, bool allocates)
+{
+    buffer *b = block_of((uintptr_t)p);
+    if (!b) return;
+    if (running) stream_memory(p, 0);
+    if (allocates) {
+        b->idle = nullptr;
+        mark_allocated(b->start, b->bytes, false);
+    } else if (b->idle) {
+        bad_free(p);
+    } else {
+        b->idle = running_call().at;
+        mark_freed(b->start, b->bytes);
+    }
+}
+
 /* --- leaks -------------------------------------------------------------------------- */
 
 void leaks(const char *who)
 {
     for (auto &entry : buffers) {
         buffer &b = entry.second;
-        if (b.freed || b.at->file == "?" || b.made_by == "cudaHostRegister") continue;
+        if (freed_at(&b) || b.at->file == "?" || b.made_by == "cudaHostRegister") continue;
         if (b.leaked || is_of_grader(&b)) continue;
         b.leaked = true;
         finding *f = find("leak", b.at);

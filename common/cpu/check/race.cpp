@@ -37,12 +37,11 @@ describe_race(finding *f, worker *w, const access &a, const earlier &e, bool sha
     f->what = shared ? shared_element(a.address, a.bytes)
               : b    ? element_of(b, a.address, a.bytes)
                      : "memory";
-    const char *how = a.atomic  ? (a.write ? "updates" : "reads")
-                      : a.write ? "writes"
-                                : "reads";
+    bool atomic = a.atomic && !a.polled;
+    const char *how = !a.write ? "reads" : atomic ? "updates" : "writes";
     f->message = format(
         "%s %s%s; %s %s it at %s, and nothing orders the two", how, f->what.c_str(),
-        a.atomic ? " atomically" : "",
+        atomic ? " atomically" : "",
         thread_text(f->other_block, f->other_thread).c_str(), f->other_access.c_str(),
         text_of(f->other).c_str());
     f->fix = fix_of(
@@ -81,7 +80,12 @@ report(worker *w, const char *kind, const access &a, const earlier &e, bool shar
         f->note = true;
         f->fix = "harmless while the values are equal; better let one thread write it";
     }
-    publish(f);
+    if (!a.write && !a.atomic && e.atomic)
+        publish_unless_compared(f, a.at);
+    else if (!e.write && !e.atomic && a.atomic && !a.polled)
+        publish_unless_compared(f, site_number(e.site));
+    else
+        publish(f);
 }
 
 void settle_equal_writes()
@@ -104,7 +108,8 @@ void settle_equal_writes()
 
 void race(worker *w, const access &a, const earlier &e, bool shared)
 {
-    if (!a.write || a.atomic || !e.write) {
+    bool plain = !a.atomic || a.polled;
+    if (!a.write || !plain || !e.write) {
         report(w, kind_of(w, e, shared), a, e, shared);
         return;
     }

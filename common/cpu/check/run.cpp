@@ -54,6 +54,7 @@ void begin_launch(const job &j)
 void end_launch()
 {
     settle_equal_writes();
+    settle_compared();
     count_launch_end();
 }
 

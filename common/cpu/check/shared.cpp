@@ -36,11 +36,11 @@ std::string block_text(uint64_t block)
 
 static std::string element(const variable *v, uintptr_t address, unsigned bytes)
 {
-    size_t offset = shared_offset(address) - v->start;
+    size_t offset = shared_offset(address) - v->start, unit = v->element ? v->element : bytes;
     int rank = rank_of(address);
-    std::string s = offset % bytes == 0
-                        ? format("%s[%zu]", v->name.c_str(), offset / bytes)
-                        : format("byte %zu of %s", offset, v->name.c_str());
+    std::string s = format("%s[%zu]", v->name.c_str(), offset / unit);
+    if (offset % unit) s += format(" at byte %zu", offset % unit); /* a member */
+    if (v->dynamic) s += format(" in units of %u bytes", bytes);
     return rank == current.rank ? s : s + " of " + block_text(memories[rank].block);
 }
 

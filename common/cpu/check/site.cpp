@@ -77,7 +77,7 @@ add_frame(void *frames, uintptr_t, const char *file, int line, const char *name)
 {
     if (file)
         static_cast<std::vector<place> *>(frames)->push_back(
-            {shown_path(file), name ? function_name(name) : "", line, in_library(file)});
+            {shown_path(file), name ? function_name(name) : "", line, in_library(file), ""});
     return 0;
 }
 
@@ -92,9 +92,11 @@ const place *place_of(const void *pc)
         backtrace_pcinfo(
             debug_information(), (uintptr_t)pc - 1, add_frame, ignore_error, &frames);
     only_program = false;
-    at = new place{"?", "?", 0, true};
+    at = new place{"?", "?", 0, true, ""};
     for (const place &frame : frames) {
+        std::string call = at->function == "?" ? "" : at->function;
         *at = frame;
+        at->call = call;
         if (!frame.library) break;
     }
     return at;

@@ -76,7 +76,8 @@ static void diverged(worker *w, unsigned first, unsigned other)
             thread_text(blockIdx, f->other_thread).c_str(),
             same ? "one" : barrier_name(other), text_of(there).c_str());
         f->fix = format(
-            "all threads of a block must reach the same %s: move it out of the branch",
+            "all threads of a block must reach the same %s: put it where all of them pass, "
+            "not in a branch that only some take",
             barrier_name(at_grid[other] ? other : first));
         publish(f);
     }

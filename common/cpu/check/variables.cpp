@@ -53,7 +53,7 @@ static void add_shared(const char *symbol, uintptr_t offset, size_t bytes)
     }
     shared.push_back(
         {dynamic ? "dynamic shared memory" : own_name(symbol), offset, bytes, false,
-         false, false, dynamic});
+         false, false, dynamic, 0});
     mark(offset, bytes, (uint16_t)shared.size());
 }
 
@@ -65,7 +65,7 @@ static void add_symbol(const char *name, const ElfW(Sym) & symbol, uintptr_t loa
     if (type == STT_OBJECT && !internal(name))
         global.push_back(
             {own_name(name), load + symbol.st_value, symbol.st_size, false, false, false,
-             false});
+             false, 0});
 }
 
 /* What the translator lists (known.c): names, with a + if in global memory, a = if managed,
@@ -129,6 +129,12 @@ void each_device_variable(void (*use)(const variable &))
 {
     for (const variable &v : global)
         if (v.device) use(v);
+}
+
+extern "C" void wbcpu_checked_shared(const void *array, size_t element)
+{
+    uint16_t index = storage.variable[shared_offset((uintptr_t)array) / 4];
+    if (index && index != internal_variable) shared[index - 1u].element = element;
 }
 
 void enter_thread_local(int rank, int size)

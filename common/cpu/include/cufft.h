@@ -255,8 +255,8 @@ WBCPU_CALL cufftSetWorkArea(cufftHandle, void *)
         wbcpu::fft_plan p = found->second;                                               \
         if (p.type != CUFFT_##name) return CUFFT_INVALID_TYPE;                           \
         if ((void *)in == (void *)out) p.pad_real(real_in, real_out);                    \
-        auto work = [=] { p.run<T>(in, out, real_in, real_out, SIGN); };                 \
-        if (!wbcpu_record(p.stream, work)) work();                                       \
+        wbcpu_run_library(                                                               \
+            p.stream, [=] { p.run<T>(in, out, real_in, real_out, SIGN); });              \
         return CUFFT_SUCCESS;                                                            \
     }
 #define WBCPU_DIRECTION , int direction

@@ -207,8 +207,7 @@ wbcpu_generate(curandGenerator_t g, T *out, size_t n, const Next &next)
 {
     if (!g) return CURAND_STATUS_NOT_INITIALIZED;
     if (n % g->dimensions) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
-    auto work = [=] { g->fill(out, n, next); };
-    if (!wbcpu_record(g->stream, work)) work();
+    wbcpu_run_library(g->stream, [=] { g->fill(out, n, next); });
     return CURAND_STATUS_SUCCESS;
 }
 WBCPU_CALL curandGenerate(curandGenerator_t g, unsigned *out, size_t n)

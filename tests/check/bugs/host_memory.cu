@@ -161,6 +161,28 @@ CASE(freed_by_two_owners)
     cudaFree(b.data);  // BUG freed_by_two_owners double-free
     return 0;
 }
+CASE(freed_by_graph)
+{
+    float *x = NULL;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStreamCreate(&stream);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    cudaMallocAsync(&x, 256, stream);
+    cudaMemsetAsync(x, 0, 256, stream);
+    cudaFreeAsync(x, stream);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&exec, graph, NULL, NULL, 0);
+    cudaGraphLaunch(exec, stream);
+    cudaStreamSynchronize(stream);
+    cudaFree(x);  // BUG freed_by_graph double-free
+    cudaGetLastError();
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
+    return 0;
+}
 CASE(freed_inside)
 {
     float *x = NULL;

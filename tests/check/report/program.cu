@@ -21,6 +21,17 @@ __global__ void together()
     cooperative_groups::this_grid().sync();
 }
 
+struct pair {
+    float x, y;
+};
+__global__ void every_second(float *out)
+{
+    __shared__ pair pairs[32];
+    pairs[threadIdx.x].y = 1;
+    float y = pairs[31 - threadIdx.x].y;
+    if (threadIdx.x % 2) out[threadIdx.x] = y;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "clean";
@@ -42,6 +53,8 @@ int main(int argc, char **argv)
     cudaMemset(a, 0, 32 * sizeof(float));
     if (!strcmp(what, "past"))
         next<<<1, 32>>>(b, a);
+    else if (!strcmp(what, "gaps"))
+        every_second<<<1, 32>>>(b);
     else
         copy<<<1, 32>>>(b, a);
     if (!strcmp(what, "together")) /* blocks */

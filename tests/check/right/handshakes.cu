@@ -375,6 +375,24 @@ CASE(halves_by_cas)
     return differs(word, 1, [](int) { return 96u * 0x10001u; });
 }
 
+// The usual way to add doubles where atomicAdd could not: atomicCAS notices if the plain read
+// found an old value.
+__global__ void add_doubles(unsigned long long *sum)
+{
+    unsigned long long old = *sum, seen;
+    do {
+        seen = old;
+        double next = __longlong_as_double((long long)seen) + 0.5;
+        old = atomicCAS(sum, seen, (unsigned long long)__double_as_longlong(next));
+    } while (old != seen);
+}
+CASE(plain_read_before_cas)
+{
+    unsigned long long *sum = zeros<unsigned long long>(1);
+    add_doubles<<<3, 64>>>(sum);
+    return differs((double *)sum, 1, [](int) { return 96.0; });
+}
+
 // Release and acquire instead of __threadfence: they cover what the warp did before its
 // __syncwarp().
 __global__ void released(int *y, int *data, int *flag)

@@ -7,6 +7,8 @@
 
 #ifdef WBCPU_CHECKED
 extern "C" void wbcpu_checked_type(const void *p, size_t bytes); /* of an element */
+/* From now on host code may use these bytes of device memory: a library copies them. */
+extern "C" void wbcpu_checked_reference(const void *p, size_t bytes);
 #endif
 
 /* Always inlined: check mode shows the line of the call. */

@@ -18,6 +18,9 @@ void *wbcpu_checked_memcpy(void *to, const void *from, size_t bytes);
 void *wbcpu_checked_memmove(void *to, const void *from, size_t bytes);
 void *wbcpu_checked_memset(void *to, int value, size_t bytes);
 
+/* Host memory that the library's device functions read: a description of a texture */
+void wbcpu_checked_table(const void *p, size_t bytes);
+
 /* ldmatrix: the running lane passes the address of a row of 16 bytes. */
 void wbcpu_check_row(const void *row);
 /* The running lane's part of a WMMA load or store of a tile; element: bytes. A factor is
@@ -48,6 +51,7 @@ void wbcpu_releases(void);
 void wbcpu_wgmma_reads(int newest);
 }
 #else
+WBCPU_INLINE void wbcpu_checked_table(const void *, size_t) {}
 WBCPU_INLINE void wbcpu_check_row(const void *) {}
 WBCPU_INLINE void wbcpu_check_tile(
     const void *, unsigned, unsigned, unsigned, unsigned, bool, bool, bool)

@@ -37,11 +37,7 @@ cudaError_t wbcpu_run(void *temporary, size_t &bytes, cudaStream_t stream, Work 
         bytes = 1;
         return cudaSuccess;
     }
-    auto on_device = [=] {
-        thrust::functors here(true);
-        work();
-    };
-    if (!wbcpu_record(stream, on_device)) on_device();
+    wbcpu_run_library(stream, work);
     return cudaSuccess;
 }
 #define WBCPU_TEMPORARY void *temporary, size_t &bytes

@@ -68,8 +68,9 @@ struct BlockRadixSort {
         }
         __syncthreads();
         if (rank == 0)
-            std::stable_sort(&s.order[0], &s.order[0] + X * N, [&](int a, int b) {
-                return less(s.keys[a], s.keys[b]);
+            std::sort(&s.order[0], &s.order[0] + X * N, [&](int a, int b) {
+                /* stable, but without memory of the host, as std::stable_sort takes */
+                return less(s.keys[a], s.keys[b]) || (a < b && !less(s.keys[b], s.keys[a]));
             });
         __syncthreads();
         for (int i = 0; i < N; i++) {

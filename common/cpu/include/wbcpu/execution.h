@@ -43,16 +43,35 @@ struct wbcpu_worker {
     bool whole_block; /* all threads of the block run as loops (blocks.h) */
 };
 extern WBCPU_THREAD_LOCAL wbcpu_worker *wbcpu_self; /* NULL in host code */
-/* Host code runs functors in place of a kernel of one thread: Thrust's, on device memory. */
-extern WBCPU_THREAD_LOCAL bool wbcpu_in_functors;
-extern "C" void
-wbcpu_begin_functors(void); /* sets it, and the indices of the one thread */
+/* A library (Thrust, cuFFT, …) works on device memory on this thread of the host, in place of
+ * its kernels. Functors run in the device's version. */
+extern WBCPU_THREAD_LOCAL bool wbcpu_in_library;
+extern "C" void wbcpu_begin_library(void); /* sets it, and the indices of the one thread */
+extern "C" void wbcpu_end_library(void);
 
 /* Which version of a function for both runs (translate/architecture.c) */
 WBCPU_INLINE constexpr bool wbcpu_on_device()
 {
-    return !__builtin_is_constant_evaluated() && (wbcpu_self || wbcpu_in_functors);
+    return !__builtin_is_constant_evaluated() && (wbcpu_self || wbcpu_in_library);
 }
+
+/* While it lives, a library works on device memory. Check mode then treats the accesses of
+ * this thread as those of a kernel, and reports mistakes at the program's call. */
+class wbcpu_library
+{
+    const bool outermost = !wbcpu_self && !wbcpu_in_library;
+
+  public:
+    wbcpu_library()
+    {
+        if (outermost) wbcpu_begin_library();
+    }
+    ~wbcpu_library()
+    {
+        if (outermost) wbcpu_end_library();
+    }
+    wbcpu_library(const wbcpu_library &) = delete;
+};
 
 constexpr int WBCPU_DYNAMIC_SHARED_MAX = 227 * 1024; /* bytes per block, as on sm_90 */
 extern "C" WBCPU_THREAD_LOCAL char wbcpu_dynamic_shared[WBCPU_DYNAMIC_SHARED_MAX];

@@ -108,14 +108,13 @@ template <class Params> auto memset_node(const Params *p)
     return [m](cudaStream_t s) {
         if (m.elementSize == 1)
             return cudaMemset2DAsync(m.dst, m.pitch, (int)m.value, m.width, m.height, s);
-        auto fill = [m] {
+        wbcpu_run_library(s, [m] {
             for (size_t y = 0; y < m.height; y++)
                 for (size_t x = 0; x < m.width; x++)
                     memcpy(
                         (char *)m.dst + y * m.pitch + x * m.elementSize, &m.value,
                         m.elementSize);
-        };
-        if (!wbcpu_record(s, fill)) fill();
+        });
         return cudaSuccess;
     };
 }

@@ -44,7 +44,7 @@ template <unsigned Size> class wbcpu_large_tile : public wbcpu_tile_place<Size>
     }
     template <class T> T shfl(T value, unsigned source) const
     {
-        wbcpu_together(&value, [=](T **of) { wbcpu_set_all(of, *of[source]); });
+        wbcpu_together(&value, [=](T **of) { wbcpu_set_all(of, wbcpu_load_unchecked(of[source])); });
         return value;
     }
     bool any(int predicate) const

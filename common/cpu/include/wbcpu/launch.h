@@ -85,6 +85,17 @@ template <class Work> bool wbcpu_record(cudaStream_t stream, const Work &work)
     return true;
 }
 
+/* A library's work, when the stream does it */
+template <class Work> void wbcpu_run_library(cudaStream_t stream, const Work &work)
+{
+    auto as_library = [work]() __attribute__((noinline))
+    {  // called from two places
+        wbcpu_library here;
+        work();
+    };
+    if (!wbcpu_record(stream, as_library)) as_library();
+}
+
 /* launch_pdl and launch_cluster say what they launch next: a kernel, in clusters of so many
  * blocks. */
 extern "C" void

@@ -5,6 +5,7 @@
 #define WBCPU_RANDOM_STATES_H
 
 #include "../cuda_runtime.h"
+#include "checked.h"
 
 /* A second normal value is kept for the next call. */
 struct wbcpu_normals {
@@ -53,6 +54,7 @@ struct xorwow_jumps {
     }
     xorwow_jumps()
     {
+        wbcpu_checked_table(this, sizeof *this);
         for (int i = 0; i < BITS; i++) {
             curandStateXORWOW s = {};
             s.v[i / 32] = 1u << i % 32;

@@ -7,7 +7,7 @@
  * writes WBCPU_FILE_SHARED(name): the library fills these arrays when a block begins, for
  * every kernel of the program. tools/red_zones.py puts the red zones around an array. In
  * check mode the array only has the zones: the library itself knows what has been
- * written. Programs are built without both.
+ * written, and learns how large an element is. Programs are built without both.
  */
 #ifndef WBCPU_SHARED_H
 #define WBCPU_SHARED_H
@@ -45,7 +45,13 @@ constexpr bool is_filled =
     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>;
 }  // namespace wbcpu
 
-#if defined WBCPU_RED_ZONES && !defined WBCPU_CHECKED
+#ifdef WBCPU_CHECKED
+extern "C" void wbcpu_checked_shared(const void *array, size_t element); /* bytes */
+#define WBCPU_SHARED(variable)                                                           \
+    wbcpu_checked_shared(                                                                \
+        (const void *)&variable, sizeof(std::remove_all_extents_t<decltype(variable)>));
+#define WBCPU_FILE_SHARED(variable)
+#elif defined WBCPU_RED_ZONES
 #define WBCPU_SHARED(variable)                                                           \
     if constexpr (wbcpu::is_filled<decltype(variable)>) {                                \
         static __thread wbcpu_array wbcpu_a;                                             \

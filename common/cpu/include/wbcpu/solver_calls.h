@@ -38,11 +38,10 @@ template <class Work>
 cusolverStatus_t solve(cusolverDnHandle_t h, int *info, const Work &work)
 {
     if (!h) return CUSOLVER_STATUS_NOT_INITIALIZED;
-    auto run = [=] {
+    wbcpu_run_library(h->stream, [=] {
         int result = work();
         if (info) *info = result;
-    };
-    if (!wbcpu_record(h->stream, run)) run();
+    });
     return CUSOLVER_STATUS_SUCCESS;
 }
 /* What an argument must not be below. at: its position after the handle, from 1 */
@@ -86,6 +85,16 @@ template <class E> owned_matrix<wide<E>> widened(long m, long n, matrix_view<E> 
         std::copy(a.column(j), a.column(j) + m, out.view().column(j));
     return out;
 }
+/* One triangle; the other need not have been written. */
+template <class E>
+owned_matrix<wide<E>> widened_half(bool upper, long n, matrix_view<E> a)
+{
+    owned_matrix<wide<E>> out(n, n);
+    for (long j = 0; j < n; j++)
+        for (long i = upper ? 0 : j; i < (upper ? j + 1 : n); i++)
+            out.view()(i, j) = a(i, j);
+    return out;
+}
 template <class W, class E>
 void narrow(long m, long n, matrix_view<W> from, matrix_view<E> to)
 {
@@ -123,7 +132,7 @@ template <class E, class R>
 int solve_eigen(
     bool vectors, bool upper, long n, matrix_view<E> a, R *w, syevjInfo *info = nullptr)
 {
-    auto wide_a = widened(n, n, a), before = wide_a;
+    auto wide_a = widened_half(upper, n, a), before = wide_a;
     std::vector<double> values((size_t)n);
     int steps = eigenvalues(upper, n, wide_a.view(), values.data(), vectors);
     std::copy(values.begin(), values.end(), w);
@@ -143,7 +152,7 @@ int solve_generalized(
     bool vectors, bool upper, long n, matrix_view<E> a, matrix_view<E> b, R *w)
 {
     if (int info = factor_cholesky(upper, n, b)) return (int)n + info;
-    auto whole = widened(n, n, a), factor = widened(n, n, b);
+    auto whole = widened_half(upper, n, a), factor = widened_half(upper, n, b);
     auto c = whole.view(), l = factor.view();
     complete(upper, n, c);
     for (int side = 0; side < 2; side++) { /* C = L^-1 C, then the adjoint of that */

@@ -3,6 +3,7 @@
 #define WBCPU_TEXTURE_OBJECTS_H
 
 #include "arrays.h"
+#include "checked.h"
 
 enum cudaResourceType {
     cudaResourceTypeArray = 0,
@@ -75,6 +76,7 @@ static inline cudaError_t cudaCreateTextureObject(
     const cudaResourceViewDesc * = nullptr)
 {
     wbcpu_texture *t = new wbcpu_texture();
+    wbcpu_checked_table(t, sizeof *t);
     auto describe = [&](void *data, cudaChannelFormatDesc f, size_t width, size_t height,
                         size_t pitch) {
         size_t texel = (size_t)(f.x + f.y + f.z + f.w) / 8;
@@ -99,7 +101,11 @@ static inline cudaError_t cudaCreateTextureObject(
 }
 static inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object)
 {
+#ifdef WBCPU_CHECKED
+    (void)object; /* a kernel that waits in a stream's queue may still use it */
+#else
     delete (wbcpu_texture *)(uintptr_t)object;
+#endif
     return cudaSuccess;
 }
 static inline cudaError_t

@@ -6,9 +6,32 @@
 
 #include <iterator>
 #include <new>
+#include <optional>
 
 namespace thrust
 {
+/* While it lives, Thrust works on device memory, if it does, after all that came before. */
+class on_device
+{
+    std::optional<wbcpu_library> library;
+
+  public:
+    explicit on_device(bool is = true)
+    {
+        if (!is || wbcpu_self || wbcpu_in_library) return;
+        cudaDeviceSynchronize();
+        library.emplace();
+    }
+};
+/* Host code may use a reference to an element: in Thrust that copies it. */
+template <class T> T &wbcpu_element(T *p)
+{
+#ifdef WBCPU_CHECKED
+    if (!wbcpu_self && !wbcpu_in_library) wbcpu_checked_reference(p, sizeof(T));
+#endif
+    return *p;
+}
+
 template <class T> class device_ptr
 {
     T *p = nullptr;
@@ -34,7 +57,7 @@ template <class T> class device_ptr
     }
     reference operator*() const
     {
-        return *p;
+        return wbcpu_element(p);
     }
     T *operator->() const
     {
@@ -42,7 +65,7 @@ template <class T> class device_ptr
     }
     reference operator[](ptrdiff_t i) const
     {
-        return p[i];
+        return wbcpu_element(p + i);
     }
     explicit operator bool() const
     {

@@ -39,34 +39,16 @@ struct host_system_tag : execution_policy {
 template <class P>
 constexpr bool is_policy = std::is_base_of_v<execution_policy, std::decay_t<P>>;
 
-/* While it lives, functors run in the device's version. */
-class functors
-{
-    bool outer = wbcpu_in_functors;
-
-  public:
-    explicit functors(bool on_device)
-    {
-        if (!on_device || wbcpu_self || outer) return;
-        cudaDeviceSynchronize();
-        wbcpu_begin_functors();
-    }
-    ~functors()
-    {
-        wbcpu_in_functors = outer;
-    }
-};
-
 /* NAME(arguments...) and NAME(policy, arguments...). Without a policy, the iterators say
  * where the functors run. */
 #define WBCPU_THRUST(name)                                                               \
     template <class First, class... A> auto name(First &&first, A &&...a)                \
     {                                                                                    \
         if constexpr (is_policy<First>) {                                                \
-            functors here(first.on_device);                                              \
+            thrust::on_device here(first.on_device);                                              \
             return algorithms::name(std::forward<A>(a)...);                              \
         } else {                                                                         \
-            functors here(are_on_device<First, A...>);                                   \
+            thrust::on_device here(are_on_device<First, A...>);                                   \
             return algorithms::name(std::forward<First>(first), std::forward<A>(a)...);  \
         }                                                                                \
     }

@@ -54,21 +54,44 @@ template <class T, class A = wbcpu_allocator<T>> class device_vector
     typedef device_ptr<const T> const_pointer, const_iterator;
 
     device_vector() = default;
-    explicit device_vector(size_t n) : v(n) {}
-    device_vector(size_t n, const T &value) : v(n, value) {}
-    device_vector(std::initializer_list<T> list) : v(list.begin(), list.end()) {}
+    explicit device_vector(size_t n)
+    {
+        on_device here;
+        v.resize(n);
+    }
+    device_vector(size_t n, const T &value)
+    {
+        assign(n, value);
+    }
+    device_vector(std::initializer_list<T> list)
+    {
+        assign(list.begin(), list.end());
+    }
     template <class I, class = typename std::iterator_traits<I>::value_type>
-    device_vector(I first, I last) : v(first, last)
+    device_vector(I first, I last)
     {
+        assign(first, last);
     }
+    device_vector(const device_vector &other)
+    {
+        assign(other.begin(), other.end());
+    }
+    device_vector(device_vector &&) = default;
     template <class Other, class = decltype(std::declval<const Other &>().begin())>
-    device_vector(const Other &other) : v(other.begin(), other.end())
+    device_vector(const Other &other)
     {
+        assign(other.begin(), other.end());
     }
+    device_vector &operator=(const device_vector &other)
+    {
+        if (this != &other) assign(other.begin(), other.end());
+        return *this;
+    }
+    device_vector &operator=(device_vector &&) = default;
     template <class Other, class = decltype(std::declval<const Other &>().begin())>
     device_vector &operator=(const Other &other)
     {
-        v.assign(other.begin(), other.end());
+        assign(other.begin(), other.end());
         return *this;
     }
     iterator begin()
@@ -113,19 +136,19 @@ template <class T, class A = wbcpu_allocator<T>> class device_vector
     }
     T &operator[](size_t i)
     {
-        return raw()[i];
+        return wbcpu_element(raw() + i);
     }
     const T &operator[](size_t i) const
     {
-        return raw()[i];
+        return wbcpu_element(raw() + i);
     }
     T &front()
     {
-        return raw()[0];
+        return wbcpu_element(raw());
     }
     T &back()
     {
-        return raw()[v.size() - 1];
+        return wbcpu_element(raw() + v.size() - 1);
     }
     size_t size() const
     {
@@ -141,10 +164,12 @@ template <class T, class A = wbcpu_allocator<T>> class device_vector
     }
     void resize(size_t n, const T &value = T())
     {
+        on_device here;
         v.resize(n, value);
     }
     void reserve(size_t n)
     {
+        on_device here;
         v.reserve(n);
     }
     void clear()
@@ -153,10 +178,12 @@ template <class T, class A = wbcpu_allocator<T>> class device_vector
     }
     void shrink_to_fit()
     {
+        on_device here;
         v.shrink_to_fit();
     }
     void push_back(const T &value)
     {
+        on_device here;
         v.push_back(value);
     }
     void pop_back()
@@ -169,28 +196,33 @@ template <class T, class A = wbcpu_allocator<T>> class device_vector
     }
     template <class I> void assign(I first, I last)
     {
+        on_device here;
         v.assign(first, last);
     }
     void assign(size_t n, const T &value)
     {
+        on_device here;
         v.assign(n, value);
     }
     iterator erase(iterator first, iterator last)
     {
+        on_device here;
         v.erase(v.begin() + (first - begin()), v.begin() + (last - begin()));
         return first;
     }
     template <class I> void insert(iterator at, I first, I last)
     {
+        on_device here;
         v.insert(v.begin() + (at - begin()), first, last);
     }
     friend bool operator==(const device_vector &a, const device_vector &b)
     {
+        on_device here;
         return a.v == b.v;
     }
     friend bool operator!=(const device_vector &a, const device_vector &b)
     {
-        return a.v != b.v;
+        return !(a == b);
     }
 };
 template <class T> using universal_vector = device_vector<T>;
