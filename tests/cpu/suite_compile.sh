@@ -173,7 +173,7 @@ count_blocks() {
     build/host/translate "$1" "$TMP/t" &&
         grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
 }
-check_says "threads as loops" "14" count_blocks tests/cpu/whole_blocks.cu
+check_says "threads as loops" "15" count_blocks tests/cpu/whole_blocks.cu
 check_says "kernels that call functions" "9" count_blocks tests/cpu/whole_calls.cu
 check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
 shown() { WBCPU_LOOPS=1 build/host/translate "$1" "$TMP/t"; }

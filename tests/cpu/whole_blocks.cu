@@ -277,6 +277,50 @@ __global__ void assigned(float *y, const float *x, int n)
     __syncthreads();
     y[first + t] = p[0] + a + b + c + d + e + half + small + (sum & 1023);
 }
+__device__ float polynomial(float a, float b, float &other)
+{
+    float p = a * b - 3;
+    other = a - b;
+    for (int k = 0; k < 3; k++)
+        p = p * a + k;
+    return a > 4 ? p : p + b;
+}
+// Rows of threads that run inner loops together, if they all come by
+__global__ void rows(float *y, const float *x, int n)
+{
+    __shared__ float s[1024];
+    const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, width = n / 64;
+    float sum = 1, all = 0;
+    if (i >= n - 7) return;
+    for (int k = 0; k < n / 128; k++) {
+        const float a = x[k], b = x[i];
+        float c;
+        if (k % 3 == 1) sum -= b;
+        for (int m = 2; m > 0; m--)
+            sum += a * x[m * width] + b;
+        sum += polynomial(a, b, c) + c;
+    }
+    s[t] = sum;
+    __syncthreads();
+    for (int k = 0; k < 16; k += 3)
+        all += s[k];
+    if (i < n / 2) {
+        float twice = all, other;
+        for (int k = 0; k < 0; k++)
+            twice = 0;
+        twice += polynomial(x[i], sum, other);
+        {
+            float more = twice;
+            twice += more;
+        }
+        y[i] = twice + other;
+    }
+    if (t < 24) {
+        const float last = x[i];
+        for (int k = 0; k < 2; k++)
+            y[i] += last + sum;
+    }
+}
 __global__ void indices(float *y, const float *x, int n)
 {
     int in_block = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -308,6 +352,7 @@ int main()
         same("shuffles and votes", shuffled, 2, threads);
         same("threads that exit before a barrier", exits_early, 2, threads);
         same("loops in which threads take turns", strides, 2, threads);
+        same("rows of threads that run loops together", rows, N / threads, threads);
         if (threads % 32 == 0) same("rows of a warp", normalized, 2, threads);
         if (threads >= 64) same("a histogram", bins, 3, threads);
     }

@@ -38,8 +38,8 @@
  *     4. strides   blocks_strides.c finds the loops in which threads take turns.
  *     5. order     blocks_order.c numbers the phases, from one barrier to the next, and
  *                  finds the variables that are kept between them.
- *     6. write     blocks_write.c the frame, blocks_phases.c and blocks_strides.c the
- *                  phases, blocks_tokens.c the tokens in them.
+ *     6. write     blocks_write.c the frame; blocks_phases.c, blocks_strides.c and
+ *                  blocks_rows.c the phases; blocks_tokens.c the tokens in them.
  *
  * If 1 to 5 fail, blocks_flat.c makes a copy of the kernel, for which 1 to 6 run again: with
  * the functions that wait in place of their calls (blocks_inline.c, blocks_parameters.c),
@@ -202,10 +202,12 @@ struct kernel {
     int statements;              /* with calls */
     unsigned long long repeated; /* the phases in loops */
     unsigned long long strides;  /* the phases that are loops with strides */
+    unsigned long long rows;     /* the phases in which rows run statement by statement */
     int own_calls[MAX_CALLS]; /* of the source's functions: the tokens of their names */
     int own_call_count;
     int function; /* it is no kernel, but a function that is read to see if it waits */
     int parallel; /* writing: threads of the phase may run at the same time */
+    int by_lane;  /* writing: variables are in arrays of a row (blocks_rows.c) */
     int exits;    /* threads exit in other phases than the last one */
 
     /* While it is read: */
@@ -281,6 +283,7 @@ int read_items(struct kernel *k, int end, int depth); /* up to the brace `end` *
 /* 1 if no rule of the translator has changed the tokens. */
 int is_untouched(const struct source *s, int first, int end);
 const struct call *call_at(const struct kernel *k, int i); /* around token i, or NULL */
+int end_of(const struct source *s, int i, int depth); /* last token of the statement at i */
 
 /* --- blocks_statements.c ------------------------------------------------------------ */
 

@@ -24,8 +24,7 @@ static int waits(const struct source *s, int i)
     return is_barrier(s, i) || is_collective(s, i);
 }
 
-/* The last token of the statement at i */
-static int end_of(const struct source *s, int i, int depth)
+int end_of(const struct source *s, int i, int depth)
 {
     if (depth == MAX_DEPTH || i >= s->count) return s->count;
     if (is(s, i, "{")) return mate(s, i);

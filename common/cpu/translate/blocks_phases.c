@@ -80,9 +80,15 @@ void append_row(struct buffer *b, struct kernel *k, int phase, const char *rows)
 
 /* Appends the declarations that the phase repeats, and the values that come from earlier
  * phases. `first` is its first item. */
+int is_lane_variable(const struct kernel *k, const struct variable *v, int phase)
+{
+    return v->kind == LOCAL && k->items[v->item].kind == DECLARATION &&
+           k->items[v->item].phase == phase && !k->items[v->item].by_row && !v->kept;
+}
+
 void append_begin(struct buffer *b, struct kernel *k, int phase, int first)
 {
-    if (k->exits && (phase || k->repeated & 1))
+    if (!k->by_lane && k->exits && (phase || k->repeated & 1))
         append_text(b, " if (wbcpu_gone[wbcpu_at]) continue;");
     for (int m = 0; m < k->variable_count; m++) {
         const struct variable *v = &k->variables[m];
@@ -105,13 +111,20 @@ void append_begin(struct buffer *b, struct kernel *k, int phase, int first)
             const struct variable *v = &k->variables[m];
             if (v->kind != LOCAL || v->item != n || item->phase == phase) continue;
             wanted |= item->again && !item->by_row && in_phase(v->phases, phase);
-            if (v->kept && in_phase(v->phases, phase))
+            if (v->kept && in_phase(v->phases, phase) && !k->by_lane)
                 append_pattern(
                     b, k, v,
                     v->indices ? " auto &%N = wbcpu_kept_%I[wbcpu_at];"
                                : " %T%S %N = wbcpu_kept_%I[wbcpu_at];");
         }
         if (wanted) append_item(b, k, n);
+    }
+    for (int m = 0; k->by_lane && m < k->variable_count; m++) {
+        const struct variable *v = &k->variables[m];
+        if (is_lane_variable(k, v, phase))
+            append_pattern(b, k, v, " auto &%N = wbcpu_lane_%I[wbcpu_i]; (void)%N;");
+        else if (v->kept && in_phase(v->phases, phase))
+            append_pattern(b, k, v, " auto &%N = wbcpu_kept_%I[wbcpu_at]; (void)%N;");
     }
 }
 
@@ -192,6 +205,11 @@ int append_phase(struct buffer *b, struct kernel *k, int first)
         return last;
     }
     append_row(b, k, phase, " WBCPU_EACH_ROW {");
+    int rows = append_rows(b, k, first);
+    if (rows == 2) {
+        append_text(b, " }\n");
+        return last;
+    }
     append_lanes(b, k, phase);
     append_begin(b, k, phase, first);
     for (int n = first; n <= last; n++)

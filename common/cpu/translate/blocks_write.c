@@ -98,6 +98,7 @@ static void write_kernel(struct kernel *k, int body)
 {
     struct buffer b = {0};
     struct token *brace = &k->s->tokens[body];
+    plan_rows(k);
     append_text(&b, brace->after ? brace->after : "");
     append_text(&b, "\n#ifdef WBCPU_WHOLE_BLOCKS");
     append_line(&b, k, k->body, " 3");

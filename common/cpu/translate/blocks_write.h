@@ -37,6 +37,17 @@ void append_branch(struct buffer *b, struct kernel *k, int n);
 /* Appends the phase whose first item is `first`; returns its last item. */
 int append_phase(struct buffer *b, struct kernel *k, int first);
 
+/* 1 if the variable is one of each thread that only this phase uses. */
+int is_lane_variable(const struct kernel *k, const struct variable *v, int phase);
+
+/* --- blocks_rows.c ------------------------------------------------------------------- */
+
+/* Finds the phases in which rows run statement by statement. */
+void plan_rows(struct kernel *k);
+/* Appends such a phase, for one row. 0: it is no such phase. 1: what follows is run instead
+ * if not all threads of the row come by. 2: they always do. */
+int append_rows(struct buffer *b, struct kernel *k, int first);
+
 /* --- blocks_report.c ---------------------------------------------------------------- */
 
 /* Show how the kernel runs whose `__global__` is token i, if the user asks. */
