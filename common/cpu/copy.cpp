@@ -21,12 +21,15 @@ static bool contradicts(const void *dst, const void *src, int kind)
            ((from || both) && is_pageable(src, from && wbcpu_in_device_memory(dst)));
 }
 
+/* A copy from device to device may write a __device__ variable of the program. */
 static bool leaves_device(const copy &c)
 {
-    return results_stay &&
-           (c.kind == cudaMemcpyDeviceToHost ||
-            (!wbcpu_in_device_memory(c.dst) &&
-             (c.kind == cudaMemcpyDefault || wbcpu_in_device_memory(c.src))));
+    if (!results_stay) return false;
+    if (c.kind == cudaMemcpyDeviceToHost) return true;
+    if (wbcpu_in_device_memory(c.dst)) return false;
+    if (c.kind == cudaMemcpyDefault) return true;
+    return wbcpu_in_device_memory(c.src) &&
+           (c.kind == cudaMemcpyHostToHost || in_host_block(c.dst));
 }
 
 /* The host may free or change such memory as soon as the call returns. */

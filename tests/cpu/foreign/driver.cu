@@ -1,7 +1,9 @@
 /* The driver API (except modules), with virtual memory; NVTX ranges; mathematical constants; libraries that are not used. */
 #include <cublasXt.h>
 #include <cuda.h>
+#if defined __CUDACPU__ || __has_include(<GL/gl.h>)
 #include <cuda_gl_interop.h>
+#endif
 #include <cuda_profiler_api.h>
 #include <cusolverSp.h>
 #include <cusparse.h>
