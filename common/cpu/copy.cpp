@@ -29,7 +29,8 @@ static bool leaves_device(const copy &c)
     if (wbcpu_in_device_memory(c.dst)) return false;
     if (c.kind == cudaMemcpyDefault) return true;
     return wbcpu_in_device_memory(c.src) &&
-           (c.kind == cudaMemcpyHostToHost || in_host_block(c.dst));
+           (c.kind == cudaMemcpyHostToHost || in_host_block(c.dst) ||
+            is_pageable(c.dst, false));
 }
 
 /* The host may free or change such memory as soon as the call returns. */
