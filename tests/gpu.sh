@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # gpu.sh [OUT] - what only a computer with a GPU can test: the programs and suites of the
 # CUDA build, full points for every solution, rungs that pass what they define, the CPU back
-# end's own programs by nvcc, and compute-sanitizer (memcheck, racecheck, initcheck) without
-# a report on every solution.
+# end's own programs compiled with nvcc, and compute-sanitizer (memcheck, racecheck,
+# initcheck) without a report on every solution.
 # As many jobs run at the same time as there are cores; none is timed. Several GPUs share
 # them; a suite sees all GPUs. Logs go to OUT; a short table comes last.
 #     BACKEND=cuda tests/gpu.sh build/cuda/gpu

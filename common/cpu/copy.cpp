@@ -11,8 +11,9 @@
 namespace wbcpu
 {
 /* The rule of a GPU: where the kind says device, pageable memory is an error; where it says
- * host, any memory will do. A static array of the host looks like a __device__ variable: it
- * counts as pageable if the other side is device memory where the kind says host. */
+ * host, any memory will do. A static array of the host looks like a __device__ variable. It
+ * counts as pageable if the kind says that the other side is host memory, but it is device
+ * memory. */
 static bool contradicts(const void *dst, const void *src, int kind)
 {
     bool to = kind == cudaMemcpyHostToDevice, from = kind == cudaMemcpyDeviceToHost;

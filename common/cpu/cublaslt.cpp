@@ -50,7 +50,7 @@ static bool uses_bias(int epilogue)
     return epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
            epilogue == CUBLASLT_EPILOGUE_BGRADB;
 }
-/* cuBLASLt on an H200 refuses most epilogues of a result by rows, BGRADA with A^T and BGRADB
+/* cuBLASLt on an H200 refuses most epilogues of a row-major result, BGRADA with A^T and BGRADB
  * without B^T. The sums of half are float here, too. */
 static bool is_supported(const cublasLtMatmulDesc *d, const cublasLtMatrixLayout *result)
 {

@@ -1,4 +1,4 @@
-/* driver.h - what the driver API has to know before a call; calls of the runtime set it. */
+/* driver.h - what the driver API has to know before a call; runtime calls set it. */
 #ifndef WBCPU_DRIVER_H
 #define WBCPU_DRIVER_H
 
@@ -9,10 +9,10 @@
 namespace wbcpu
 {
 extern std::atomic<bool> driver_initialized;
-/* On this host thread's stack of contexts. All contexts are the device. */
+/* The number of contexts on this host thread's stack: all stand for the one device. */
 extern __thread int contexts;
 
-/* By calls of the runtime that need a context: it makes its own current. */
+/* Runtime calls that need a context call this: it makes the device's current. */
 inline void use_device()
 {
     if (contexts) return;

@@ -48,7 +48,7 @@ bool must_queue()
     return launch_paused && !runs_queue;
 }
 
-/* A host that polls, or reads the memory that the kernel shall write, can wait for ever. */
+/* A host that reads in a loop what the kernel will write waits for ever. */
 [[noreturn]] static void watch()
 {
     constexpr int SECONDS = 30;
@@ -60,7 +60,7 @@ bool must_queue()
         if (waited == SECONDS)
             note(
                 "kernel %s (%s:%d) has waited %d s for memory that only the host can "
-                "write. It continues only during calls that wait or ask for it, such as "
+                "write. It continues only while the host waits for it or queries it, as in "
                 "cudaDeviceSynchronize and cudaStreamQuery.",
                 l.name, l.file, l.line, SECONDS);
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # by_nvcc.sh FILE.cu - compiles one program of tests/cpu/foreign or tests/cpu/features with
-# nvcc and runs it: what the CPU back end must do is what a GPU does. tests/gpu.sh runs all.
+# nvcc and runs it: a GPU is the reference for the CPU back end. tests/gpu.sh runs all.
 set -u
 cd "$(dirname "$0")/../.." || exit
 program=$(mktemp) log=$(mktemp)

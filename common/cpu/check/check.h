@@ -216,8 +216,8 @@ struct finding {
  * and thread are those that run. */
 finding *find(const char *kind, const place *at, const place *other = nullptr);
 void publish(finding *f); /* prints it */
-/* Of a plain read that an atomic operation may precede or follow: published when the launch
- * ends, unless the thread passes what it reads to atomicCAS, which notices an old value. */
+/* A race between a plain read and an atomic operation is published when the launch ends,
+ * unless the thread passes what it reads to atomicCAS, which notices an old value. */
 void publish_unless_compared(finding *f, const site *read);
 void settle_compared();
 std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));

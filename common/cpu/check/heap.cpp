@@ -1,6 +1,5 @@
-/* heap.cpp - host memory that kernels may use: what kernels have allocated, and tables of the
- * library. Its bytes are not looked at.
- */
+/* heap.cpp - host memory that kernels may use: allocations by kernels, and the library's
+ * tables. Accesses to it are not checked. */
 #include "check.h"
 
 #include <map>

@@ -125,7 +125,7 @@ WBCPU_CALL cufftXtClearCallback(cufftHandle plan, cufftXtCallbackType type)
     return cufftXtSetCallback(plan, nullptr, type, nullptr);
 }
 
-/* --- several GPUs: there is one, and these calls need at least two ---------------------- */
+/* --- several GPUs: these calls need at least two; here is one ------------------------- */
 
 WBCPU_CALL cufftXtSetGPUs(cufftHandle, int count, int *)
 {

@@ -1,4 +1,4 @@
-/* blocks_rows.c - rows of 16 threads that all do the same, statement by statement:
+/* blocks_rows.c - rows of 16 threads run one statement at a time together:
  *
  *     if (row < n && col < n) {
  *         float sum = 0;
@@ -8,7 +8,7 @@
  *
  * g++ vectorizes no loop over threads with another loop in it, and makes no vectors of
  * pairs (float2) in a branch. So the condition is tested once for the row, and the
- * threads run each round of the inner loop together:
+ * threads run each iteration of the inner loop together:
  *
  *     if (all 16 threads have row < n && col < n) {
  *         float lane_sum[16];
@@ -376,7 +376,7 @@ static void append_arrays(struct rows *r)
                 " std::remove_const_t<%T%S> wbcpu_lane_%I[16];");
 }
 
-/* wbcpu_whole = the threads of the row all come by. Returns 0 if they always do. */
+/* wbcpu_whole: all threads of the row run the statements. Returns 0 if they always do. */
 static int append_conditions(struct rows *r)
 {
     struct kernel *k = r->k;

@@ -138,12 +138,12 @@ int main()
     multiply(lt, CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_ORDER_ROW);
     expect("product by rows", get(dc, i * N + j), x);
     multiply(lt, CUBLASLT_EPILOGUE_RELU, CUBLASLT_ORDER_ROW);
-    expect("ReLU by rows", get(dc, i * N + j), x > 0 ? x : 0);
+    expect("row-major ReLU", get(dc, i * N + j), x > 0 ? x : 0);
     multiply(lt, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_ORDER_COL);
     expect("ReLU, bias", get(dc, at), y > 0 ? y : 0);
     if (multiply(lt, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_ORDER_ROW) !=
         CUBLAS_STATUS_NOT_SUPPORTED)
-        expect("a bias by rows is refused", 0, 1);
+        expect("a row-major bias is refused", 0, 1);
     multiply(lt, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_ORDER_COL);
     expect("GELU", get(dc, at), gelu(y));
     expect("its input", get(daux, at), y);

@@ -68,7 +68,7 @@ static void two_dimensions(int ny, int nx)
     EXPECT(std::fabs(real[nx + 3] / (ny * nx) - before) <= 1e-9);
 }
 
-/* Several GPUs are two at least; without them nothing uses a descriptor. */
+/* Descriptors are for at least two GPUs. */
 static void by_descriptor()
 {
     enum { N = 6 };

@@ -69,7 +69,7 @@ struct BlockRadixSort {
         __syncthreads();
         if (rank == 0)
             std::sort(&s.order[0], &s.order[0] + X * N, [&](int a, int b) {
-                /* stable, but without memory of the host, as std::stable_sort takes */
+                /* stable; std::stable_sort would allocate host memory */
                 return less(s.keys[a], s.keys[b]) || (a < b && !less(s.keys[b], s.keys[a]));
             });
         __syncthreads();

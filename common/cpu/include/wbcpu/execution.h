@@ -55,7 +55,7 @@ WBCPU_INLINE constexpr bool wbcpu_on_device()
     return !__builtin_is_constant_evaluated() && (wbcpu_self || wbcpu_in_library);
 }
 
-/* While it lives, a library works on device memory. Check mode then treats the accesses of
+/* While it exists, a library works on device memory. Check mode then treats the accesses of
  * this thread as those of a kernel, and reports mistakes at the program's call. */
 class wbcpu_library
 {

@@ -44,7 +44,7 @@ cusolverStatus_t solve(cusolverDnHandle_t h, int *info, const Work &work)
     });
     return CUSOLVER_STATUS_SUCCESS;
 }
-/* What an argument must not be below. at: its position after the handle, from 1 */
+/* The lower bound of an argument. at: its position after the handle, from 1 */
 struct least {
     int value, bound, at;
 };

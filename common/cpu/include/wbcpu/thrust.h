@@ -138,7 +138,7 @@ std::vector<uint32_t> order_of(const std::vector<K> &keys, Less by)
     });
     return order;
 }
-/* Floats, too: NaN has no place in the order of <, with which std::sort leaves the array. The
+/* With NaN, < is not a strict weak order, and std::sort can leave the array. The
  * standard library cannot swap what a zip iterator points to: it sorts a copy. */
 template <class I, class Less = less<>> void stable_sort(I first, I last, Less by = Less())
 {

@@ -10,7 +10,8 @@
 
 namespace thrust
 {
-/* While it lives, Thrust works on device memory, if it does, after all that came before. */
+/* While it exists, Thrust works on device memory (if the pointers are of the device), after
+ * all earlier work has ended. */
 class on_device
 {
     std::optional<wbcpu_library> library;
