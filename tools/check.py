@@ -5,6 +5,7 @@
 make check calls it with these variables of the environment:
     FILE   the program: one .cu with its own main
     ARGS   its arguments, split as a shell splits words; nothing is expanded
+    NVCCFLAGS  options of nvcc, split at blanks (optional)
     JSON   where to keep the report (optional)
     HTML   where to write the page (optional)
     GPU    whose cache and bandwidth the figures are for (default: the back end's)
@@ -31,12 +32,13 @@ from pathlib import Path
 
 import ptxas
 from check_report import show
-from compiling import Settings, compile_cpu
+from compiling import ROOT, Settings, compile_cpu
 from report.values import Bad, plain, table
 from submission import private_folder
 
 FOUND = 86  # the exit code of a program in check mode, if there are errors
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*\Z")  # what the translator accepts
+FOR_NVCC = ("-D", "-I", "-std=", "-rdc", "--expt")  # options that ptxas.py does not choose
 SM = 90  # the architecture that ptxas is asked about, if the report does not say
 
 
@@ -62,6 +64,17 @@ class Program:
             self.source = str(private / f"{name}.cu")
             shutil.copy(path, self.source)
         self.stem = Path(self.source).stem
+
+
+def nvcc_options(text, source):
+    """What options of nvcc mean here, by wbcc: words for the translator, the search for
+    headers, the compiler and the linker."""
+    done = subprocess.run([ROOT / "tools/wbcc", *text.split(), "--settings", source],
+                          stdout=subprocess.PIPE, text=True, errors="backslashreplace")
+    if done.returncode:
+        raise Bad(f"NVCCFLAGS={plain(text)}: see the message above")
+    lines = [line.partition(": ")[2] for line in done.stdout.splitlines()]
+    return [shlex.split(line) for line in lines]
 
 
 def step(command, why):
@@ -96,7 +109,7 @@ def compile_program(p, made, options):
 def run(p, arguments, report, gpu):
     """Runs the program; returns its exit code. Its findings are shown afterwards."""
     env = {**os.environ, "WB_CHECK_JSON": str(report), "WB_CHECK_QUIET": "1"}
-    for name in ("FILE", "ARGS", "JSON", "HTML", "GPU", "MAKEFLAGS", "MFLAGS",
+    for name in ("FILE", "ARGS", "NVCCFLAGS", "JSON", "HTML", "GPU", "MAKEFLAGS", "MFLAGS",
                  "MAKELEVEL"):
         env.pop(name, None)
     if gpu:
@@ -114,14 +127,16 @@ def end(code):
     return f"signal {names.get(-code, -code)}" if code < 0 else f"exit code {code}"
 
 
-def add_registers(report, p, made):
-    """What ptxas says goes into the report."""
+def add_registers(report, p, made, flags):
+    """What ptxas says goes into the report. flags: of nvcc"""
     data = json.loads(report.read_text())
     if not isinstance(data, dict):
         return
     sm = table(data.get("gpu")).get("sm")
     data["ptxas"] = ptxas.of_source(os.environ.get("NVCC"), p.source,
-                                    [*made.includes, "-I", p.folder],
+                                    [*made.includes, "-I", p.folder,
+                                     *(word for word in flags.split()
+                                       if word.startswith(FOR_NVCC))],
                                     sm if isinstance(sm, int) else SM)
     report.write_text(json.dumps(data))
 
@@ -151,12 +166,16 @@ def check(build, private):
         arguments = shlex.split(os.environ.get("ARGS", ""))
     except ValueError as e:
         raise Bad(f"ARGS={plain(os.environ['ARGS'])}: {str(e).lower()}") from None
-    made = Settings(build)
-    compile_program(p, made, [])
+    made, flags = Settings(build), os.environ.get("NVCCFLAGS", "")
+    translate, includes, options, link = nvcc_options(flags, p.source)
+    made.translate += translate
+    made.includes += includes
+    made.libs += link
+    compile_program(p, made, options)
     report = private / "report.json"
     code = run(p, arguments, report, os.environ.get("GPU"))
     try:
-        add_registers(report, p, made)
+        add_registers(report, p, made, flags)
     except (ValueError, RecursionError):
         pass  # show() says what is wrong with it
     keep(report, os.environ.get("JSON"))

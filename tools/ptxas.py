@@ -44,16 +44,18 @@ def demangle(entries):
     return entries
 
 
-def of_source(nvcc, source, includes, sm):
+def of_source(nvcc, source, options, sm):
     """[{name, sm, registers, spill_stores, spill_loads, shared}]"""
     if not nvcc:
         return []
     arch = "sm_90a" if sm == 90 else f"sm_{sm}"  # as mk/toolchain.mk
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            nvcc, "-std=c++17", "--extended-lambda", f"-arch={arch}", "--resource-usage",
-            "-cubin", *includes, "-o", f"{folder}/out.cubin", source
+            nvcc, "--extended-lambda", f"-arch={arch}", "--resource-usage", "-cubin",
+            *options, "-o", f"{folder}/out.cubin", source
         ]
+        if not any(option.startswith("-std=") for option in options):
+            command.append("-std=c++17")
         try:
             done = subprocess.run(command, capture_output=True, text=True,
                                   errors="replace", stdin=subprocess.DEVNULL,

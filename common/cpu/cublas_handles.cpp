@@ -1,9 +1,11 @@
 /* cublas_handles.cpp - cuBLAS: handles and their settings. */
 #include "blas.h"
+#include "driver.h"
 
 cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
     if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
+    wbcpu::use_device();
     wbcpu_sgemm *sgemm = wbcpu_choose_sgemm();
     if (!sgemm) return CUBLAS_STATUS_NOT_INITIALIZED;
     *handle = new cublasContext();

@@ -1,8 +1,8 @@
 /* cublaslt.cpp - the calls of include/cublasLt.h: a cuBLAS GEMM whose tiles pass through an
  * epilogue. A matrix stored by rows is the transpose of one stored by columns; if D is, the
  * product is D^T = op(B)^T op(A)^T. */
-#include "blas.h"
 #include "cublasLt.h"
+#include "blas.h"
 
 #include <cmath>
 #include <cstring>
@@ -48,7 +48,8 @@ static bool is_by_rows(const cublasLtMatrixLayout *x)
 static bool uses_bias(int epilogue)
 {
     return epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
-           epilogue == CUBLASLT_EPILOGUE_BGRADB;
+           epilogue == CUBLASLT_EPILOGUE_BGRADB ||
+           epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
 }
 /* cuBLASLt on an H200 refuses most epilogues of a row-major result, BGRADA with A^T and BGRADB
  * without B^T. The sums of half are float here, too. */
@@ -69,6 +70,8 @@ static bool is_supported(const cublasLtMatmulDesc *d, const cublasLtMatrixLayout
     case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
     case CUBLASLT_EPILOGUE_DGELU:
         return columns;
+    case CUBLASLT_EPILOGUE_DGELU_BGRAD:
+        return columns && d->bias;
     case CUBLASLT_EPILOGUE_BGRADA:
         return columns && d->transpose[0] == CUBLAS_OP_N;
     case CUBLASLT_EPILOGUE_BGRADB:
@@ -259,7 +262,7 @@ struct lt_epilogue {
                 long long at = index * aux.stride + (long long)(j0 + j) * aux.ld + i0 + i;
                 if (kind & CUBLASLT_EPILOGUE_BIAS)
                     x += load(bias, index * bias.stride + row);
-                if (kind == CUBLASLT_EPILOGUE_DGELU)
+                if (kind & 64)
                     x *= gelu_slope(load(aux, at));
                 else if (kind & 128)
                     store(aux, at, x);
@@ -280,6 +283,17 @@ sum_lines(const matrix &x, bool transposed, bool rows, int n, int k, const matri
                 x,
                 transposed == rows ? (long long)i * x.ld + p : (long long)p * x.ld + i);
         store(sums, i, sum);
+    }
+}
+
+/* The bias's gradient: the sum of each row of D, of each batch */
+static void sum_rows(const gemm_call &p, const matrix &sums)
+{
+    for (int b = 0; b < p.batch; b++) {
+        matrix d = p.c, to = sums;
+        d.data = wbcpu_element(d, b * d.stride);
+        to.data = wbcpu_element(to, b * to.stride);
+        sum_lines(d, false, true, p.m, p.n, to);
     }
 }
 
@@ -353,7 +367,10 @@ extern "C" cublasStatus_t cublasLtMatmul(
         matrix from = describe(C, Cdesc);
         wbcpu_run_blas(handle->blas, [=] { copy_matrix(p, from); });
     }
-    return wbcpu_start_gemm(
+    cublasStatus_t status = wbcpu_start_gemm(
         p, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
         p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (!status && d->epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD)
+        wbcpu_run_blas(handle->blas, [=] { sum_rows(p, bias); });
+    return status;
 }

@@ -1,4 +1,5 @@
 /* sparse_descriptions.cpp - cuSPARSE's handles, and descriptions of matrices and vectors. */
+#include "driver.h"
 #include "sparse.h"
 
 namespace wbcpu
@@ -39,6 +40,7 @@ extern "C" const char *cusparseGetErrorString(status s)
 }
 extern "C" status cusparseCreate(cusparseHandle_t *h)
 {
+    wbcpu::use_device();
     *h = new cusparseContext();
     return CUSPARSE_STATUS_SUCCESS;
 }

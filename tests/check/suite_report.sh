@@ -165,6 +165,14 @@ check_fails "no main" "empty.cu has no main: give a whole program" wrong empty '
 check_fails "an undefined name" "missing.cu uses a name that is not defined" \
     wrong missing 'void f(); int main() { f(); }'
 
+printf '#include <number.h>\ntemplate <class T> concept any = sizeof(T) > 0;\n%s\n' \
+    'int main() { void *x; return cudaMalloc(&x, NUMBER) || cudaFree(x) || VALUE != 5; }' >"$TMP/options.cu"
+mkdir "$TMP/include" && echo '#define NUMBER 4' >"$TMP/include/number.h"
+with_options() { NVCCFLAGS=$1 from "$TMP/options.cu"; }
+check "NVCCFLAGS" exits 0 with_options "-std=c++20 -I $TMP/include -DVALUE=5 -rdc=true -arch=sm_80"
+check_fails "an option that wbcc does not know" "NVCCFLAGS=--fast: see the message above" \
+    with_options --fast
+
 # Names and arguments may hold anything: make and the shell expand nothing.
 odd="$TMP/a \"b' \$(touch hacked) \$(shell touch hacked) x"
 cp "$TMP/program.cu" "$odd.cu"

@@ -40,6 +40,26 @@ check_says "the program runs" "2 4 6" ./scale
 says_nothing() { [ -z "$("$@" 2>&1)" ]; }
 check "the second call builds only the program" says_nothing "$wbcc" scale.cu -o scale
 
+# A compiler that makes empty objects, and a copy of wbcc that changes
+mkdir -p other/tools && ln -s "${wbcc%/tools/*}/common" other/common && cp "${wbcc%wbcc}"{wbcc,compile_blocks.sh} other/tools/
+cat >empty-g++ <<'END'
+#!/bin/bash
+while [ $# -gt 0 ]; do [ "$1" != -o ] || out=$2; shift; done
+case $out in
+*.o) echo | gcc -x c -c - -o "$out"; echo "x: /dev/null" >"${out%o}d" ;;
+*) echo 'int main(void) { return 0; }' | gcc -x c - -o "$out" ;;
+esac
+END
+chmod +x empty-g++
+by_copy() {
+    env WBCC_BUILD="$PWD/other/build" CC="$PWD/empty-g++" CXX="$PWD/empty-g++" \
+        other/tools/wbcc -c scale.cu -o empty.o
+}
+check_says "a copy of wbcc builds the back end" "builds the back end" by_copy
+check "and not again" says_nothing by_copy
+touch other/tools/wbcc
+check_says "but when it has changed" "builds the back end" by_copy
+
 # --- command lines of teaching code -----------------------------------------------------
 check "options about GPU code have no effect" "$wbcc" -arch=sm_80 -arch sm_90 -gencode \
     arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=\"sm_90,compute_90\" -O3 -t=0 \
@@ -116,6 +136,9 @@ printf '\xef\xbb\xbf' | cat - scale.cu >mark.cu
 check_says "a file that begins with a byte-order mark" "2 4 6" "$wbcc" -run mark.cu
 sed 's/<<<1, 32>>>/ << <1, 32 >> > /' scale.cu >apart.cu
 check_says "chevrons that a formatter took apart" "2 4 6" "$wbcc" -run apart.cu
+sed 's/scale<<<1, 32>>>(3, 2, x);/argc?scale<<<1, 32>>>(3, 2, x):scale<<<2, 32>>>(3, 2, x);/' \
+    scale.cu >ternary.cu
+check_says "launches in ? : without blanks" "2 4 6" "$wbcc" -run ternary.cu
 check_says "a .cpp with -x cu" "2 4 6" sh -c "cp scale.cu scale.cpp; '$wbcc' -x cu -run scale.cpp"
 check_says "-E" "void scale(int n" "$wbcc" -E scale.cu
 check_says "--dryrun shows the commands" "translate" "$wbcc" --dryrun scale.cu
@@ -138,6 +161,65 @@ int main(void)
 }
 END
 check "a C program of the driver API, with both forms of cuCtxCreate" "$wbcc" -run context.c -lcuda
+
+cat >libraries.cu <<'END'
+#include <cublasLt.h>
+#include <cublasXt.h>
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <cufft.h>
+#include <curand.h>
+#include <cusolverDn.h>
+#include <cusparse.h>
+#include <stdio.h>
+#include <thread>
+template <class Create> void first(const char *what, Create create) // in a thread without a context
+{
+    std::thread([=] {
+        CUresult before = cuCtxSynchronize();
+        int failed = create();
+        CUresult after = cuCtxSynchronize();
+        printf("%s: %d %d %d\n", what, before, failed, after);
+    }).join();
+}
+int main()
+{
+    first("cublas", [] { cublasHandle_t h; return (int)cublasCreate(&h); });
+    first("cublasLt", [] { cublasLtHandle_t h; return (int)cublasLtCreate(&h); });
+    first("cublasXt", [] { cublasXtHandle_t h; return (int)cublasXtCreate(&h); });
+    first("cufft", [] { cufftHandle h; return (int)cufftPlan1d(&h, 8, CUFFT_C2C, 1); });
+    first("curand", [] {
+        curandGenerator_t h;
+        return (int)curandCreateGenerator(&h, CURAND_RNG_PSEUDO_XORWOW);
+    });
+    first("cusolver", [] { cusolverDnHandle_t h; return (int)cusolverDnCreate(&h); });
+    first("cusparse", [] { cusparseHandle_t h; return (int)cusparseCreate(&h); });
+    return 0;
+}
+END
+cat >contexts <<'END'
+cublas: 3 0 0
+cublasLt: 201 0 0
+cublasXt: 201 0 0
+cufft: 201 0 0
+curand: 201 0 0
+cusolver: 201 0 0
+cusparse: 201 0 0
+END
+make_contexts() { "$wbcc" -run libraries.cu >made_contexts; diff contexts made_contexts; }
+check "a library's first call makes a context" make_contexts
+
+# --- no warnings of the back end's headers ----------------------------------------------
+{
+    (cd "${wbcc%/tools/*}/common/cpu/include" &&
+        ls cu*.h mma.h nv*.h math_constants.h cooperative_groups.h cooperative_groups/* \
+            cuda/[abp]* thrust/*.h cub/*.cuh | grep -v interop) | sed 's/.*/#include <&>/'
+    grep -v '^#include' scale.cu
+} >headers.cu
+for standard in 17 20; do
+    check "all headers with -Wall -Wextra as C++$standard" says_nothing "$wbcc" -c -O0 \
+        -std=c++$standard -Xcompiler -Wall,-Wextra,-Wenum-compare headers.cu
+done
 
 # --- mistakes ---------------------------------------------------------------------------
 sed 's/(i < n)/(i < m)/' scale.cu >wrong.cu
@@ -398,6 +480,44 @@ check_says "a scan that needs lanes in lockstep" "scan.cu:8: warning: these stat
     "$wbcc" scan.cu -o scan
 check_says "lanes in lockstep read before they write" "all sums are right" ./scan
 
+# --- shared memory with an alignment ----------------------------------------------------
+cat >attributes.cu <<'END'
+#include <cstdint>
+#include <cstdio>
+alignas(64) extern __shared__ char everything[];
+template <class T> __device__ int rest(const T &x, int n) { return (int)((uintptr_t)&x % n); }
+__global__ void offsets(int *out)
+{
+    __shared__ alignas(64) char a[64];
+    alignas(128) __shared__ char b[64];
+    __shared__ __align__(32) char c[64];
+    __shared__ alignas(double4_32a) char d[3];
+    [[maybe_unused]] __shared__ int e;
+    __align__(64) __shared__ char f[3];
+    alignas(32) static __shared__ char g[3], h alignas(64)[4], i[3] __attribute__((aligned(64)));
+    __shared__ struct alignas(32) record {
+        char c[3];
+    } j;
+    alignas(16) extern __shared__ char k[];
+    extern __align__(16) __shared__ char l[];
+    alignas(16) __shared__ extern char m[];
+    __shared__ __align__(16) extern char n[];
+    k[0] = 3, l[0]++, m[0]++, n[0]++;
+    *out = rest(a, 64) + rest(b, 128) + rest(c, 32) + rest(d, 32) + rest(f, 64) + rest(g, 32) +
+           rest(h, 64) + rest(i, 64) + rest(j, 32) + (sizeof j != 32) + rest(everything[0], 64) +
+           10 * k[0];
+}
+int main()
+{
+    int *out;
+    cudaMallocManaged(&out, sizeof *out);
+    offsets<<<1, 1, 64>>>(out);
+    cudaDeviceSynchronize();
+    return *out != 60;
+}
+END
+check "alignas, __align__ and [[ ]] before and after __shared__" "$wbcc" -run attributes.cu
+
 # --- shared memory aligned to more than a page ------------------------------------------
 cat >aligned.cu <<'END'
 #include <cstdint>
@@ -447,6 +567,13 @@ one_line() { # g++ finds the mistake in a lambda that launch.h calls
         [ "$(grep -c error: said)" = 1 ] && ! grep -q launch.h said
 }
 check "a missing argument of a launch: one error, at its line" one_line
+sed 's/scale<<<1, 32>>>/scale<<<1>>>/' scale.cu >one.cu
+check_fails "a launch without a block" "one.cu:13: error: kernel launch: '<<<' needs a grid and a block" \
+    "$wbcc" -c one.cu
+sed '1i #define HOW 1' scale.cu | sed 's/scale<<<1, 32>>>/scale<<<HOW>>>/' >one.cu
+check_fails "in a macro" "one.cu:14:" "$wbcc" -c one.cu
+sed -i 's/HOW 1/HOW 1, 32/' one.cu
+check_says "a grid and a block in a macro" "2 4 6" "$wbcc" -run one.cu
 
 # --- features that programs use ---------------------------------------------------------
 # One source of all programs, each in a namespace: the headers are read once.

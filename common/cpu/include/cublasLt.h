@@ -2,7 +2,7 @@
  *
  * Types: float, half and bf16; sums in float, rounded once, after the epilogue. Orders:
  * columns and rows. Epilogues: ReLU, bias, GELU (by tanh) with or without its input as
- * output (AUX), DGELU, and the bias gradients BGRADA and BGRADB. Others return
+ * output (AUX), DGELU, and the bias gradients DGELU_BGRAD, BGRADA and BGRADB. Others return
  * CUBLAS_STATUS_NOT_SUPPORTED. There is one algorithm, which needs no workspace. */
 #ifndef WBCPU_CUBLASLT_H
 #define WBCPU_CUBLASLT_H

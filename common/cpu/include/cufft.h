@@ -148,6 +148,7 @@ inline std::map<cufftHandle, fft_plan> &fft_plans()
 WBCPU_CALL cufftCreate(cufftHandle *plan)
 {
     static int last;
+    cudaSetDevice(0); /* makes a context */
     *plan = ++last;
     wbcpu::fft_plans()[*plan] = wbcpu::fft_plan();
     return CUFFT_SUCCESS;

@@ -125,6 +125,7 @@ WBCPU_CALL curandCreateGenerator(curandGenerator_t *g, curandRngType_t type)
 {
     if (type == CURAND_RNG_TEST || type > CURAND_RNG_QUASI_SCRAMBLED_SOBOL64)
         return CURAND_STATUS_TYPE_ERROR;
+    cudaSetDevice(0); /* makes a context */
     *g = new curandGenerator_st();
     (*g)->type = type;
     return CURAND_STATUS_SUCCESS;

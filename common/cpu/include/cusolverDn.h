@@ -28,7 +28,12 @@ typedef enum { CUSOLVERDN_GETRF = 0, CUSOLVERDN_POTRF = 1 } cusolverDnFunction_t
         delete made;                                                                     \
         return CUSOLVER_STATUS_SUCCESS;                                                  \
     }
-WBCPU_MAKE(Create, cusolverDnHandle_t)
+WBCPU_CALL cusolverDnCreate(cusolverDnHandle_t *made)
+{
+    cudaSetDevice(0); /* makes a context */
+    *made = new std::remove_pointer_t<cusolverDnHandle_t>();
+    return CUSOLVER_STATUS_SUCCESS;
+}
 WBCPU_FREE(Destroy, cusolverDnHandle_t)
 WBCPU_MAKE(CreateParams, cusolverDnParams_t)
 WBCPU_FREE(DestroyParams, cusolverDnParams_t)

@@ -6,17 +6,42 @@
 
 enum { MAX_SPECIFIERS = 16, MAX_TOKENS = 1000 }; /* of one declaration */
 
+#define ATTRIBUTES "alignas __align__ __attribute__ __attribute"
+
+/* The first token of the attribute that ends at i: alignas(16), [[maybe_unused]]; or i */
+static int attribute_start(const struct source *s, int i)
+{
+    int open = mate(s, i);
+    if (is(s, i, "]") && run_of(s, open, '[', 2)) return open;
+    if (is(s, i, "]") && run_of(s, open - 1, '[', 2)) return open - 1;
+    if (is(s, i, ")") && token_in(s, previous(s, open), ATTRIBUTES))
+        return previous(s, open);
+    return i;
+}
+static int declaration_start(const struct source *s, int i)
+{
+    for (int n = 0; n < MAX_SPECIFIERS; n++) {
+        int before = attribute_start(s, previous(s, i));
+        if (!is_name(s, before) && !is(s, before, "[")) break;
+        i = before;
+    }
+    return i;
+}
+
 /* The specifier `word` next to the one at i (extern __shared__, __shared__ extern, static
- * volatile __shared__), or -1. */
+ * volatile __shared__, extern alignas(16) __shared__), or -1. */
 static int specifier(const struct source *s, int i, const char *word)
 {
+    for (int k = declaration_start(s, i); k < i; k = next(s, k))
+        if (is(s, k, word)) return k;
     int n = 0;
-    for (int k = previous(s, i); is_name(s, k) && n++ < MAX_SPECIFIERS;
-         k = previous(s, k))
+    for (int k = next(s, i); n++ < MAX_SPECIFIERS; k = next(s, k)) {
         if (is(s, k, word)) return k;
-    n = 0;
-    for (int k = next(s, i); is_name(s, k) && n++ < MAX_SPECIFIERS; k = next(s, k))
-        if (is(s, k, word)) return k;
+        if (mate(s, k) > k && attribute_start(s, mate(s, k)) < mate(s, k))
+            k = mate(s, k);
+        else if (!is_name(s, k))
+            break;
+    }
     return -1;
 }
 
@@ -125,6 +150,8 @@ static int declared_name(const struct source *s, int *i, int end)
         } else if (
             is(s, *i, "<") && close_angle(s, *i) > *i && close_angle(s, *i) < end) {
             *i = close_angle(s, *i);
+        } else if (token_in(s, *i, ATTRIBUTES) && mate(s, next(s, *i)) > *i) {
+            *i = mate(s, next(s, *i));
         } else if (is_name(s, *i)) {
             name = *i;
         }
@@ -173,28 +200,42 @@ static void after_shared(struct source *s, int i, int end, struct scopes *in)
     free(opened.text);
 }
 
-/* __shared__ alignas(16) float x[4]; is an error of g++, which wants alignas first. */
-static void attribute_alignas(struct source *s, int i, int end)
+/* __shared__ alignas(16) float x[4]; is an error of g++, which wants alignas first, as well
+ * as [[maybe_unused]]. */
+static void attributes_first(struct source *s, int i, int end)
 {
-    for (; i < end; i++)
-        if (is(s, i, "alignas") && mate(s, next(s, i)) > i) {
-            s->tokens[i].text = "__attribute__((aligned";
-            s->tokens[mate(s, next(s, i))].after = "))";
+    struct buffer first = {0};
+    int start = declaration_start(s, i), before_type = 1;
+    for (int k = start; k < end && !token_in(s, k, "struct class union enum");
+         k = next(s, k)) {
+        int close = is(s, k, "alignas") ? mate(s, next(s, k)) : mate(s, k);
+        if (!is(s, k, "alignas") && !(before_type && run_of(s, k, '[', 2))) {
+            before_type &= token_in(s, k, "__shared__ extern static const volatile");
+            if (close > k) k = close;
+            continue;
         }
+        if (close < k || close >= end) break;
+        char *attribute = text_of(s, k, close + 1);
+        append_text(&first, attribute);
+        append_text(&first, " ");
+        free(attribute);
+        erase(s, k, close + 1);
+        k = close;
+    }
+    if (first.length) s->tokens[start].before = keep(s, first.text);
 }
 
 static void shared(struct source *s, int i, struct scopes *in)
 {
-    int external = specifier(s, i, "extern");
+    int external = specifier(s, i, "extern"), end = end_of_declaration(s, i);
+    if (end >= 0) attributes_first(s, i, end);
     if (external >= 0) {
         dynamic_shared(s, i, external, in->open[in->depth].function);
         return;
     }
     int repeated = specifier(s, i, "static"); /* the macro __shared__ contains static */
     if (repeated >= 0) erase(s, repeated, repeated + 1);
-    int end = end_of_declaration(s, i);
     if (end < 0) return;
-    attribute_alignas(s, i, end);
     for (int k = i; k < end; k++) {
         if (mate(s, k) > k) k = mate(s, k);
         if (is(s, k, "=")) {

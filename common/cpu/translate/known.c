@@ -55,6 +55,16 @@ struct name *look_up(const char *text, int length, int add)
     return *found = n;
 }
 
+int may_be_macro(const struct source *s, int i)
+{
+    const struct token *t = &s->tokens[i];
+    const struct name *n = look_up(t->start, t->length, 0);
+    if (n) return (n->flags & MACRO) != 0;
+    for (int k = 0; k < t->length; k++)
+        if (t->start[k] >= 'a' && t->start[k] <= 'z') return 0;
+    return 1; /* ALL_CAPITALS, from a header that was not read */
+}
+
 struct name *name_at(const struct outline *o, int i, int add)
 {
     const struct token *t = &o->s->tokens[o->token[i]];

@@ -163,6 +163,17 @@ static char *name_as_string(const struct token *t, const char *callee)
     return text;
 }
 
+/* k<<<n>>>: no block. A macro may contain the comma. */
+static int has_one_argument(const struct source *s, int chevrons, int close)
+{
+    int first = next(s, chevrons + 2);
+    if (argument_end(s, first, close) < close || s->tokens[chevrons].in_directive)
+        return 0;
+    for (int i = first; i < close; i++)
+        if (is_name(s, i) && may_be_macro(s, i)) return 0;
+    return 1;
+}
+
 static void rewrite_launch(struct source *s, int chevrons)
 {
     int close = closing_chevrons(s, chevrons);
@@ -189,6 +200,13 @@ static void rewrite_launch(struct source *s, int chevrons)
         error_at(s, chevrons, "kernel launch: '<<<>>>' needs a grid and a block");
         return;
     }
+    if (has_one_argument(s, chevrons, close)) {
+        error_at(
+            s, chevrons,
+            "kernel launch: '<<<' needs a grid and a block, as in "
+            "k<<<1, 256>>>(...)");
+        return;
+    }
     if (s->tokens[chevrons].start - s->tokens[start].start > MAX_NAME) {
         fail_at(
             s, start, "kernel launch: a kernel's name of more than %d characters",
@@ -199,7 +217,7 @@ static void rewrite_launch(struct source *s, int chevrons)
          *name = name_as_string(&s->tokens[start], callee);
     erase(s, start, chevrons);
     s->tokens[start].before =
-        keep(s, format("::wbcpu::launch(__FILE__,__LINE__,%s,::wbcpu::config(", name));
+        keep(s, format(" ::wbcpu::launch(__FILE__,__LINE__,%s,::wbcpu::config(", name));
     erase(s, chevrons, chevrons + 3);
     erase(s, close, close + 3);
     struct buffer parameters = {0}, call = {0};
@@ -309,7 +327,8 @@ static void find_plain_calls(struct source *s)
 /* Two adjacent characters c at i, a blank, and a third: moves the blank after it. */
 static int join(struct source *s, int i, char c)
 {
-    if (!run_of(s, i, c, 2) || !run_of(s, i + 3, c, 1) || next(s, i + 1) != i + 3) return 0;
+    if (!run_of(s, i, c, 2) || !run_of(s, i + 3, c, 1) || next(s, i + 1) != i + 3)
+        return 0;
     struct token blank = s->tokens[i + 2], *third = &s->tokens[i + 2];
     *third = s->tokens[i + 3];
     s->tokens[i + 3] = blank;

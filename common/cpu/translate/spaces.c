@@ -32,13 +32,7 @@ static int lambda_body(const struct outline *o, int i, unsigned *space)
 
 static int is_macro_call(const struct outline *o, int i)
 {
-    const struct name *n = name_at(o, i, 0);
-    if (!word(o, i + 1, "(")) return 0;
-    if (n) return (n->flags & MACRO) != 0;
-    const struct token *t = &o->s->tokens[o->token[i]];
-    for (int k = 0; k < t->length; k++)
-        if (t->start[k] >= 'a' && t->start[k] <= 'z') return 0;
-    return 1; /* ALL_CAPITALS, from a header that was not read */
+    return word(o, i + 1, "(") && may_be_macro(o->s, o->token[i]);
 }
 
 /* Checks the tokens between the braces. */

@@ -7,6 +7,7 @@
 enum { M = 5, N = 6, K = 4 };
 static float a[K * M], b[K * N], bias[M], *da, *db, *dc, *dbias, *daux;
 static int failures;
+static bool has_gradient;
 
 static float product(int i, int j) /* A^T B, A (K,M), B (K,N), by columns */
 {
@@ -33,20 +34,21 @@ multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order
     cublasLtMatrixLayout_t la, lb, lc;
     cublasLtMatmulPreference_t preference;
     cublasLtMatmulHeuristicResult_t found;
-    const bool sums = epilogue == CUBLASLT_EPILOGUE_BGRADA;  // only of an A that is not transposed
+    const bool sums =
+        epilogue == CUBLASLT_EPILOGUE_BGRADA;  // only of an A that is not transposed
     cublasOperation_t op = sums ? CUBLAS_OP_N : CUBLAS_OP_T;
     int64_t ld = M;
     int count = 0;
     float one = 1, zero = 0;
     cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-    cublasLtMatmulDescSetAttribute(
-        desc, CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof op);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof op);
     cublasLtMatmulDescSetAttribute(
         desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     const bool has_aux = epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
                          epilogue == CUBLASLT_EPILOGUE_DGELU ||
                          epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
-    if (epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA)
+    if (epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
+        (epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD && has_gradient))
         cublasLtMatmulDescSetAttribute(
             desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &dbias, sizeof dbias);
     if (has_aux) {
@@ -57,7 +59,8 @@ multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order
     }
     cublasLtMatrixLayoutCreate(&la, CUDA_R_32F, sums ? M : K, sums ? K : M, sums ? M : K);
     cublasLtMatrixLayoutCreate(&lb, CUDA_R_32F, K, N, K);
-    cublasLtMatrixLayoutCreate(&lc, CUDA_R_32F, M, N, order == CUBLASLT_ORDER_ROW ? N : M);
+    cublasLtMatrixLayoutCreate(
+        &lc, CUDA_R_32F, M, N, order == CUBLASLT_ORDER_ROW ? N : M);
     cublasLtMatrixLayoutSetAttribute(
         lc, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order);
     cublasLtMatmulPreferenceCreate(&preference);
@@ -154,6 +157,14 @@ int main()
     if (multiply(lt, CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_ORDER_COL) !=
         CUBLAS_STATUS_NOT_SUPPORTED)
         failures++;
+    has_gradient = true;
+    cudaMemset(dc, 0, M * N * sizeof(float));
+    multiply(lt, CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_ORDER_COL);
+    expect("DGELU with BGRAD", get(dc, at), x * (gelu(y + 1e-4) - gelu(y - 1e-4)) / 2e-4);
+    double sum = 0;
+    for (int column = 0; column < N; column++)
+        sum += get(dc, column * M + i);
+    expect("BGRAD", get(dbias, i), sum);
     float c[M * N];
     multiply_half(lt, c);
     expect("product in half", c[at], 2 * x);

@@ -31,7 +31,7 @@ class coalesced_group
     {
         unsigned lane = wbcpu_nth_lane(lanes, rank);
         return wbcpu_words::each(
-            value, [=](auto v) { return __shfl_sync(lanes, v, (int)lane); });
+            value, [this, lane](auto v) { return __shfl_sync(lanes, v, (int)lane); });
     }
 
   public:
@@ -154,7 +154,8 @@ class thread_group
 /* Of a size that is known at run time: at most 32 */
 WBCPU_INLINE thread_group tiled_partition(const thread_group &parent, unsigned size)
 {
-    unsigned rank = parent.thread_rank() % 32 / size, mask = parent.mask(), lanes = 0, at = 0;
+    unsigned rank = parent.thread_rank() % 32 / size, mask = parent.mask(), lanes = 0,
+             at = 0;
     if (!mask) mask = ~0u;
     for (; mask; mask &= mask - 1, at++)
         if (at / size == rank) lanes |= 1u << __builtin_ctz(mask);

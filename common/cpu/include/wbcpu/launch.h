@@ -132,6 +132,8 @@ struct config {
         : grid(g), block(b), shared_bytes(bytes), stream(s)
     {
     }
+    explicit config(dim3) /* in a macro; the translator finds it elsewhere */
+        __attribute__((error("kernel launch: '<<<' needs a grid and a block")));
 };
 
 /* Runs threads of blocks one after another on the current stack, x fastest. When a thread
