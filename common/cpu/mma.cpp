@@ -9,16 +9,10 @@
 
 namespace wbcpu
 {
-static void need_warp(const char *what, unsigned lanes)
-{
-    if (lanes != ~0u)
-        stop(nullptr, "%s: all 32 lanes must take part, but the mask is %08x", what, lanes);
-}
-
 /* C (16,8) += A (16,K) B (K,8), in the layouts of the PTX manual. A register holds `per`
  * neighbours of a row of A or of a column of B. */
 template <int K, class A, class B, class Sum>
-static void mma_of_warp(uint64_t value[32], unsigned present)
+static void mma_of_warp(uint64_t value[32], unsigned)
 {
     constexpr int per = 4 / sizeof(A), words = K / per, bits = 8 * sizeof(B);
     typedef product_type<A> Wide;
@@ -27,23 +21,27 @@ static void mma_of_warp(uint64_t value[32], unsigned present)
     alignas(64) uint32_t words_b[words][8];
     alignas(64) Sum raw_c[16][8];
     alignas(64) Wide a[16][K], b[K][8], c[16][8];
-    need_warp("mma", present);
     memcpy(lanes, value, sizeof lanes);
     for (int lane = 0; lane < 32; lane++) {
         const int row = lane / 4, col = lane % 4;
         for (int i = 0; i < words / 2; i++)
-            memcpy(&raw_a[row + i % 2 * 8][(col + i / 2 * 4) * per], &lanes[lane]->a[i], 4);
+            memcpy(
+                &raw_a[row + i % 2 * 8][(col + i / 2 * 4) * per], &lanes[lane]->a[i], 4);
         for (int i = 0; i < words / 4; i++)
             words_b[col + i * 4][row] = lanes[lane]->b[i];
         for (int i = 0; i < 2; i++)
-            memcpy(&raw_c[row + i * 8][col * 2], (Sum *)lanes[lane]->c + 2 * i, 2 * sizeof(Sum));
+            memcpy(
+                &raw_c[row + i * 8][col * 2], (Sum *)lanes[lane]->c + 2 * i,
+                2 * sizeof(Sum));
     }
     for (int m = 0; m < 16; m++) {
         widen<K>(a[m], raw_a[m]);
         widen<8>(c[m], raw_c[m]);
     }
     for (int k = 0; k < K; k++) {
-        typedef std::conditional_t<bits == 8, uint8_t, std::conditional_t<bits == 16, uint16_t, uint32_t>> Bits;
+        typedef std::conditional_t<
+            bits == 8, uint8_t, std::conditional_t<bits == 16, uint16_t, uint32_t>>
+            Bits;
         Bits row[8];
         B elements[8];
         for (int n = 0; n < 8; n++)
@@ -105,10 +103,9 @@ extern "C" void wbcpu_mma_bf16(uint64_t value[32], unsigned lanes)
 }
 
 /* The registers of lane l for a matrix: rows[l / 4][l % 4], pairs of neighbours of a row */
-extern "C" void wbcpu_load_matrices(uint64_t value[32], unsigned present)
+extern "C" void wbcpu_load_matrices(uint64_t value[32], unsigned)
 {
     const wbcpu_matrix_lane *lanes[32];
-    wbcpu::need_warp("ldmatrix", present);
     memcpy(lanes, value, sizeof lanes);
     const bool transposed = lanes[0]->transposed;
     for (int m = 0; m < lanes[0]->matrices; m++) {

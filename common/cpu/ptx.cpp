@@ -61,8 +61,10 @@ void find_special(ptx_instruction &i)
 static void unsupported(ptx_run &run, const ptx_instruction &i)
 {
     stop(
-        nullptr, "%s:%d: inline PTX: %s is not supported by the CPU back end: guard it with "
-        "#ifndef __CUDACPU__", run.site->file, run.site->line, i.text.c_str());
+        nullptr,
+        "%s:%d: inline PTX: %s is not supported by the CPU back end: guard it with "
+        "#ifndef __CUDACPU__",
+        run.site->file, run.site->line, i.text.c_str());
 }
 static void nothing(ptx_run &, const ptx_instruction &) {}
 
@@ -114,13 +116,17 @@ static void resolve(ptx_instruction &i)
     zero.slots.resize(1);
     while (i.operands.size() < 5)
         i.operands.push_back(zero);
+    for (size_t o = 0; o < 5; o++)
+        i.first[o] = i.operands[o].slots[0];
+    if (i.value) return; /* of a special register */
     i.shared = i.has("shared");
     i.bits = 8 * ptx_bytes(i.type());
     i.is_signed = i.type()[0] == 's';
-    for (auto find : {find_others, find_memory, find_warp, find_conversion, find_arithmetic})
+    for (auto find :
+         {find_others, find_memory, find_warp, find_conversion, find_arithmetic})
         if (!i.action && !i.value) find(i);
-    const ptx_slot to = i.operands[0].slots[0];
-    if (!i.action && (!i.value || to.table == ptx_slot::CONSTANT)) i.action = unsupported;
+    if (!i.action && (!i.value || i.first[0].table == ptx_slot::CONSTANT))
+        i.action = unsupported;
 }
 
 /* --- running ------------------------------------------------------------------------------ */
@@ -135,7 +141,7 @@ static const ptx_code *code_of(const char *text)
     if (!code) {
         code.reset(new ptx_code(parse_ptx(text)));
         for (ptx_instruction &i : code->instructions)
-            if (code->error.empty() && !i.value) resolve(i);
+            if (code->error.empty()) resolve(i);
     }
     return code.get();
 }
@@ -145,10 +151,17 @@ static const ptx_code *read(wbcpu_ptx_site *site, int count)
     std::string error = code->error;
     if (code->operands > count) error = "%" + std::to_string(code->operands - 1);
     if (!error.empty()) {
-        ptx_run run = {site, {}, false};
+        ptx_run run = {{}, site, false};
         ptx_instruction i;
         i.text = error;
         unsupported(run, i);
+    }
+    const std::vector<ptx_instruction> &all = code->instructions;
+    if (all.size() == 1 && all[0].together && !all[0].predicated &&
+        code->registers == 1) {
+        site->run = {
+            {nullptr, nullptr, const_cast<uint64_t *>(code->constants.data())}, &all[0]};
+        __atomic_store_n(&site->together, all[0].together, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&site->code, code, __ATOMIC_RELEASE);
     return code;
@@ -157,20 +170,20 @@ extern "C" void wbcpu_run_ptx(wbcpu_ptx_site *site, uint64_t *operands, int coun
 {
     auto code = (const ptx_code *)__atomic_load_n(&site->code, __ATOMIC_ACQUIRE);
     if (__builtin_expect(!code, 0)) code = read(site, count);
-    auto registers = (uint64_t *)__builtin_alloca((size_t)code->registers * sizeof(uint64_t));
+    auto registers =
+        (uint64_t *)__builtin_alloca((size_t)code->registers * sizeof(uint64_t));
     for (int k = 0; k < code->registers; k++)
         registers[k] = 0;
-    ptx_run run = {
-        site, {operands, registers, const_cast<uint64_t *>(code->constants.data())}, false};
+    auto constants = const_cast<uint64_t *>(code->constants.data());
+    ptx_run run = {{{operands, registers, constants}, nullptr}, site, false};
     for (const ptx_instruction &i : code->instructions) {
         if (i.predicated && (run.at(i.predicate) != 0) == i.negated) continue;
         if (i.action) {
             i.action(run, i);
             continue;
         }
-        const ptx_operand *o = i.operands.data();
-        run.at(o->slots[0]) =
-            i.value(i, run.get(o[1]), run.get(o[2]), run.get(o[3]), run.get(o[4]));
+        const ptx_slot *o = i.first;
+        run.at(o[0]) = i.value(i, run.at(o[1]), run.at(o[2]), run.at(o[3]), run.at(o[4]));
     }
 }
 }  // namespace wbcpu

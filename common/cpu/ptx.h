@@ -13,6 +13,7 @@
  * places in tables. */
 #ifndef WBCPU_PTX_PARTS_H
 #define WBCPU_PTX_PARTS_H
+#include "include/wbcpu/mma.h"
 #include "scheduler.h"
 
 #include <string>
@@ -31,14 +32,17 @@ struct ptx_operand {
     uint64_t offset = 0; /* of an address: [%0 + 16] */
 };
 struct ptx_instruction;
-struct ptx_run {
+inline uint64_t &value_at(const wbcpu_ptx_run &run, ptx_slot s)
+{
+    return run.tables[s.table][s.index];
+}
+struct ptx_run : wbcpu_ptx_run {
     const wbcpu_ptx_site *site;
-    uint64_t *tables[3];
     bool carry;
 
     uint64_t &at(ptx_slot s) const
     {
-        return tables[s.table][s.index];
+        return value_at(*this, s);
     }
     uint64_t get(const ptx_operand &o) const
     {
@@ -54,17 +58,19 @@ struct ptx_instruction {
     /* What executes it: action if it is set, else value */
     ptx_action action = nullptr;
     ptx_value value = nullptr;
+    ptx_slot first[5];                 /* of each operand, for value */
     std::vector<ptx_operand> operands; /* at least 5: 0 follows those that are given */
     size_t given = 0;
     bool predicated = false, negated = false;
     ptx_slot predicate;
     /* What action and value know of the text */
-    bool shared = false;           /* an address in shared memory */
-    int bits = 0;                  /* of the type */
-    bool is_signed = false;        /* the type */
-    bool flag = false;             /* and these as they like */
+    bool shared = false;    /* an address in shared memory */
+    int bits = 0;           /* of the type */
+    bool is_signed = false; /* the type */
+    bool flag = false;      /* and these as they like */
     int number = 0;
     wbcpu_together together = nullptr;
+    const wbcpu_mma_kind *product = nullptr;
 
     std::string text;               /* for messages */
     std::vector<std::string> parts; /* cp async cg shared global */
@@ -87,7 +93,7 @@ struct ptx_instruction {
 struct ptx_code {
     std::vector<ptx_instruction> instructions;
     std::vector<uint64_t> constants = {0};
-    int operands = 0; /* 1 + the last one that occurs */
+    int operands = 0;  /* 1 + the last one that occurs */
     int registers = 1; /* register 0: _, whose value nobody needs */
     std::string error; /* what could not be read */
 };

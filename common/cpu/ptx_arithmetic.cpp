@@ -9,10 +9,14 @@ namespace wbcpu
 
 template <class T> static T multiply_add(T a, T b, T c)
 {
-    if constexpr (is_half<T>) return __hfma(a, b, c);
-    else if constexpr (is_pair<T>) return __hfma2(a, b, c);
-    else if constexpr (std::is_floating_point_v<T>) return std::fma(a, b, c);
-    else return (T)(a * b + c);
+    if constexpr (is_half<T>)
+        return __hfma(a, b, c);
+    else if constexpr (is_pair<T>)
+        return __hfma2(a, b, c);
+    else if constexpr (std::is_floating_point_v<T>)
+        return std::fma(a, b, c);
+    else
+        return (T)(a * b + c);
 }
 template <class T> static ptx_value on_floats(const std::string &op)
 {
@@ -75,7 +79,8 @@ template <class T> static ptx_value arithmetic(const std::string &op)
 
 /* --- bits ------------------------------------------------------------------------------- */
 
-static uint64_t find_bit(const ptx_instruction &i, uint64_t a, uint64_t, uint64_t, uint64_t)
+static uint64_t
+find_bit(const ptx_instruction &i, uint64_t a, uint64_t, uint64_t, uint64_t)
 {
     const int unused = 64 - i.bits;
     uint64_t x = a << unused >> unused;
@@ -201,7 +206,8 @@ static ptx_value on_fields(ptx_instruction &i)
     }
 template <class T> static ptx_value comparison(const std::string &op)
 {
-    if constexpr (is_pair<T>) return nullptr;
+    if constexpr (is_pair<T>)
+        return nullptr;
     else {
         if (op == "eq") return COMPARISON(a == b);
         if (op == "ne") return COMPARISON(!unordered && a != b);
@@ -254,7 +260,8 @@ void find_arithmetic(ptx_instruction &i)
         i.flag = i.has("add");
         i.value = byte_differences;
     } else if (i.op() == "setp" && i.parts.size() > 2) {
-        with_type(i.type(), [&](auto t) { i.value = comparison<decltype(t)>(i.parts[1]); });
+        with_type(
+            i.type(), [&](auto t) { i.value = comparison<decltype(t)>(i.parts[1]); });
         i.number = i.has("and") ? 'a' : i.has("or") ? 'o' : i.has("xor") ? 'x' : 0;
         if (i.value && (i.number || i.operands[0].is_list)) i.action = set_predicates;
     } else if (i.bits) {

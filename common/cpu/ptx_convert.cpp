@@ -9,21 +9,28 @@ namespace wbcpu
 /* i.number: a rounding mode. .rz, .rm and .rp hold for integers and 16-bit floats. */
 template <class To> static uint64_t from_number(double v, rounding mode)
 {
-    if constexpr (std::is_same_v<To, __half>) return encode<5, 10>(v, mode);
-    else if constexpr (std::is_same_v<To, __nv_bfloat16>) return encode<8, 7>(v, mode);
-    else if constexpr (is_integer<To>) return bits_of(to_integer<To>(v, mode));
-    else return bits_of((To)v);
+    if constexpr (std::is_same_v<To, __half>)
+        return encode<5, 10>(v, mode);
+    else if constexpr (std::is_same_v<To, __nv_bfloat16>)
+        return encode<8, 7>(v, mode);
+    else if constexpr (is_integer<To>)
+        return bits_of(to_integer<To>(v, mode));
+    else
+        return bits_of((To)v);
 }
 template <class To, class From>
 static uint64_t
 convert(const ptx_instruction &i, uint64_t bits, uint64_t, uint64_t, uint64_t)
 {
     const From v = as<From>(bits);
-    if constexpr (is_integer<From> && is_integer<To>) return bits_of((To)v);
-    else if constexpr (is_half<From>) return from_number<To>((float)v, (rounding)i.number);
+    if constexpr (is_integer<From> && is_integer<To>)
+        return bits_of((To)v);
+    else if constexpr (is_half<From>)
+        return from_number<To>((float)v, (rounding)i.number);
     else if (i.flag) /* .rni: to a whole number, as a float */
         return from_number<To>(std::nearbyint((double)v), NEAREST);
-    else return from_number<To>((double)v, (rounding)i.number);
+    else
+        return from_number<To>((double)v, (rounding)i.number);
 }
 /* cvt.rn.f16x2.f32 d, a, b: a is the upper half */
 template <class Half>
@@ -65,8 +72,8 @@ static __int128 product(const ptx_instruction &i, uint64_t a, uint64_t b)
     if (i.is_signed)
         return (__int128)((int64_t)(a << unused) >> unused) *
                ((int64_t)(b << unused) >> unused);
-    return (__int128)((unsigned __int128)(a << unused >> unused) *
-                      (b << unused >> unused));
+    return (
+        __int128)((unsigned __int128)(a << unused >> unused) * (b << unused >> unused));
 }
 /* .wide: all of a product, i.flag: .hi, the upper half */
 static uint64_t
@@ -88,8 +95,9 @@ static void carry(ptx_run &run, const ptx_instruction &i)
     uint64_t a = run.get(i.operands[1]), b = run.get(i.operands[2]);
     if (product) a = multiply(i, a, b, 0, 0), b = run.get(i.operands[3]);
     a = a << unused >> unused, b = b << unused >> unused;
-    unsigned __int128 sum = i.number == 's' ? (unsigned __int128)a - b - (takes && run.carry)
-                                            : (unsigned __int128)a + b + (takes && run.carry);
+    unsigned __int128 sum = i.number == 's'
+                                ? (unsigned __int128)a - b - (takes && run.carry)
+                                : (unsigned __int128)a + b + (takes && run.carry);
     if (i.has("cc")) run.carry = sum >> i.bits & 1;
     run.at(i.operands[0].slots[0]) = (uint64_t)sum;
 }
@@ -104,7 +112,8 @@ void find_conversion(ptx_instruction &i)
                    : i.has("rz") || i.has("rzi") ? TOWARD_ZERO
                                                  : NEAREST;
         i.flag = i.has("rni") || i.has("rna");
-        if (!i.has("sat") && !i.has("relu")) i.value = conversion(i, i.parts[i.parts.size() - 2]);
+        if (!i.has("sat") && !i.has("relu"))
+            i.value = conversion(i, i.parts[i.parts.size() - 2]);
     } else if (i.bits < 16 || i.type()[0] == 'f' || i.type()[0] == 'b') {
         return;
     } else if (op == "addc" || op == "subc" || op == "madc" || i.has("cc")) {

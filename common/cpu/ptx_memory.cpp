@@ -51,13 +51,20 @@ static void find_access(ptx_instruction &i, bool loads)
     i.flag = i.has("acquire") || i.has("volatile") || i.has("relaxed");
     i.number = i.has("release");
     if (i.operands[loads ? 0 : 1].slots.size() > most_elements || i.has("async")) return;
-    if (i.bits == 64) i.action = loads ? load<uint64_t> : store<uint64_t>;
-    else if (i.bits == 32 && i.is_signed) i.action = loads ? load<int32_t> : store<int32_t>;
-    else if (i.bits == 32) i.action = loads ? load<uint32_t> : store<uint32_t>;
-    else if (i.bits == 16 && i.is_signed) i.action = loads ? load<int16_t> : store<int16_t>;
-    else if (i.bits == 16) i.action = loads ? load<uint16_t> : store<uint16_t>;
-    else if (i.bits == 8 && i.is_signed) i.action = loads ? load<int8_t> : store<int8_t>;
-    else if (i.bits == 8) i.action = loads ? load<uint8_t> : store<uint8_t>;
+    if (i.bits == 64)
+        i.action = loads ? load<uint64_t> : store<uint64_t>;
+    else if (i.bits == 32 && i.is_signed)
+        i.action = loads ? load<int32_t> : store<int32_t>;
+    else if (i.bits == 32)
+        i.action = loads ? load<uint32_t> : store<uint32_t>;
+    else if (i.bits == 16 && i.is_signed)
+        i.action = loads ? load<int16_t> : store<int16_t>;
+    else if (i.bits == 16)
+        i.action = loads ? load<uint16_t> : store<uint16_t>;
+    else if (i.bits == 8 && i.is_signed)
+        i.action = loads ? load<int8_t> : store<int8_t>;
+    else if (i.bits == 8)
+        i.action = loads ? load<uint8_t> : store<uint8_t>;
 }
 
 /* --- atomics -------------------------------------------------------------------------- */
@@ -80,12 +87,16 @@ static void find_atomic(ptx_instruction &i)
 {
     i.flag = i.op() == "red";
     if (i.operands[i.flag ? 1 : 2].is_list || i.has("async")) return;
-    for (const char *op : {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"})
+    for (const char *op :
+         {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"})
         if (i.has(op)) i.value = ptx_operation(op, i.type());
     if (!i.value) return;
-    if (i.bits == 64) i.action = atomic<uint64_t>;
-    else if (i.bits == 32) i.action = atomic<uint32_t>;
-    else if (i.bits == 16) i.action = atomic<uint16_t>;
+    if (i.bits == 64)
+        i.action = atomic<uint64_t>;
+    else if (i.bits == 32)
+        i.action = atomic<uint32_t>;
+    else if (i.bits == 16)
+        i.action = atomic<uint16_t>;
 }
 
 /* --- cp.async ------------------------------------------------------------------------- */
@@ -102,7 +113,8 @@ static void copy(ptx_run &run, const ptx_instruction &i)
         zeros = i.flag ? given ? bytes : 0 : bytes - (given < bytes ? given : bytes);
     }
     wbcpu_copy_async(
-        in_shared(run, i.operands[0]), (const void *)(run.get(source) + source.offset), bytes, zeros);
+        in_shared(run, i.operands[0]), (const void *)(run.get(source) + source.offset),
+        bytes, zeros);
 }
 static void find_copy(ptx_instruction &i)
 {
@@ -130,9 +142,13 @@ static void find_copy(ptx_instruction &i)
 void find_memory(ptx_instruction &i)
 {
     const std::string &op = i.op();
-    if (op == "cp") find_copy(i);
-    else if (op == "ld" || op == "ldu") find_access(i, true);
-    else if (op == "st") find_access(i, false);
-    else if (op == "atom" || op == "red") find_atomic(i);
+    if (op == "cp")
+        find_copy(i);
+    else if (op == "ld" || op == "ldu")
+        find_access(i, true);
+    else if (op == "st")
+        find_access(i, false);
+    else if (op == "atom" || op == "red")
+        find_atomic(i);
 }
 }  // namespace wbcpu

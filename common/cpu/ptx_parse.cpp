@@ -58,8 +58,9 @@ struct reader {
         uint64_t n;
         bool minus = *p == '-';
         const char *digits = p + minus;
-        if (digits[0] == '0' && (digits[1] == 'f' || digits[1] == 'F' || digits[1] == 'd' ||
-                                 digits[1] == 'D')) { /* the bits of a float, a double */
+        if (digits[0] == '0' &&
+            (digits[1] == 'f' || digits[1] == 'F' || digits[1] == 'd' ||
+             digits[1] == 'D')) { /* the bits of a float, a double */
             n = strtoull(digits + 2, &end, 16);
         } else {
             n = strtoull(digits, &end, 0);
@@ -92,8 +93,7 @@ struct reader {
         ptx_instruction i;
         ptx_operand o = at(ptx_slot::REGISTER, new_register());
         i.text = name;
-        i.operands.resize(5, constant(0));
-        i.operands[0] = o;
+        i.operands.push_back(o);
         find_special(i);
         if (!i.value) fail("the special register %" + name);
         code.instructions.push_back(i);
@@ -108,7 +108,8 @@ struct reader {
     {
         p += p[1] == '%' ? 2 : 1;
         if (isdigit((unsigned char)*p)) {
-            ptx_operand o = at(ptx_slot::OPERAND, (int)strtol(p, const_cast<char **>(&p), 10));
+            ptx_operand o =
+                at(ptx_slot::OPERAND, (int)strtol(p, const_cast<char **>(&p), 10));
             if (o.slots[0].index >= code.operands) code.operands = o.slots[0].index + 1;
             return o;
         }
@@ -122,7 +123,8 @@ struct reader {
     {
         ptx_operand o = operand();
         blanks();
-        if (*p == '-') o.offset = number();
+        if (*p == '-')
+            o.offset = number();
         else if (take('+')) {
             blanks();
             o.offset = number();
@@ -153,9 +155,9 @@ struct reader {
             fail("a '!'");
             return constant(0);
         }
-        o = *p == '%'                                     ? percent()
+        o = *p == '%'                                 ? percent()
             : isdigit((unsigned char)*p) || *p == '-' ? constant(number())
-                                                          : named();
+                                                      : named();
         if (take('|')) append(o, operand()); /* two results: d|p */
         return o;
     }

@@ -9,19 +9,55 @@ namespace wbcpu
 {
 /* --- mma.sync.aligned.m16n8kK.row.col.d.a.b.c, ldmatrix --------------------------------- */
 
-static void mma(ptx_run &run, const ptx_instruction &i)
+/* The last lane that arrives reads and writes the operands of all lanes: value[l] is the
+ * wbcpu_ptx_run of lane l. */
+static void together(ptx_run &run, const ptx_instruction &i)
 {
-    uint32_t registers[3][4]; /* of a, b, c */
-    for (size_t o = 0; o < 3; o++) {
-        const std::vector<ptx_slot> &from = i.operands[o + 1].slots;
-        for (size_t r = 0; r < from.size(); r++)
-            registers[o][r] = (uint32_t)run.at(from[r]);
+    run.instruction = &i;
+    wbcpu_run_together(~0u, &run, i.together);
+}
+typedef const wbcpu_ptx_run *const lane_runs[32];
+static const ptx_instruction &common_instruction(lane_runs &lanes, unsigned present)
+{
+    auto i = (const ptx_instruction *)lanes[__builtin_ctz(present)]->instruction;
+    if (present != ~0u)
+        stop(
+            nullptr, "%s: all 32 lanes must take part, but the mask is %08x",
+            i->text.c_str(), present);
+    return *i;
+}
+/* For each register of an operand: as[lane][register] */
+template <class Word, size_t N>
+static void collect(Word (&as)[32][N], lane_runs &lanes, const ptx_operand &o)
+{
+    for (size_t r = 0; r < o.slots.size(); r++)
+        for (int l = 0; l < 32; l++)
+            as[l][r] = (Word)value_at(*lanes[l], o.slots[r]);
+}
+static void
+distribute(const unsigned (&from)[32][4], lane_runs &lanes, const ptx_operand &o)
+{
+    for (size_t r = 0; r < o.slots.size(); r++)
+        for (int l = 0; l < 32; l++)
+            value_at(*lanes[l], o.slots[r]) = from[l][r];
+}
+static void mma(uint64_t value[32], unsigned present)
+{
+    const wbcpu_ptx_run *lanes[32];
+    unsigned a[32][4], b[32][2], c[32][4];
+    wbcpu_mma_lane mine[32];
+    uint64_t pointers[32];
+    memcpy(lanes, value, sizeof lanes);
+    const ptx_instruction &i = common_instruction(lanes, present);
+    collect(a, lanes, i.operands[1]);
+    collect(b, lanes, i.operands[2]);
+    collect(c, lanes, i.operands[3]);
+    for (int l = 0; l < 32; l++) {
+        mine[l] = {c[l], a[l], b[l]};
+        pointers[l] = (uint64_t)(uintptr_t)&mine[l];
     }
-    wbcpu_mma_lane mine = {registers[2], registers[0], registers[1]};
-    wbcpu_run_together(~0u, &mine, i.together);
-    const std::vector<ptx_slot> &to = i.operands[0].slots;
-    for (size_t r = 0; r < to.size(); r++)
-        run.at(to[r]) = registers[2][r];
+    i.product->multiply(pointers, present);
+    distribute(c, lanes, i.operands[0]);
 }
 static void find_mma(ptx_instruction &i)
 {
@@ -35,27 +71,43 @@ static void find_mma(ptx_instruction &i)
     const int registers[4] = {kind->c, kind->a, kind->b, kind->c};
     for (size_t o = 0; o < 4; o++)
         if ((int)i.operands[o].slots.size() != registers[o]) return;
-    i.together = kind->multiply;
-    i.action = mma;
+    i.product = kind;
+    i.together = mma;
+    i.action = together;
 }
 /* i.number: matrices, i.flag: transposed */
+static void load_matrices(uint64_t value[32], unsigned present)
+{
+    const wbcpu_ptx_run *lanes[32];
+    unsigned r[32][4];
+    wbcpu_matrix_lane mine[32];
+    uint64_t pointers[32];
+    memcpy(lanes, value, sizeof lanes);
+    const ptx_instruction &i = common_instruction(lanes, present);
+    const ptx_operand &from = i.operands[1];
+    for (int l = 0; l < 32; l++) {
+        void *row =
+            __cvta_shared_to_generic(value_at(*lanes[l], from.slots[0]) + from.offset);
+        mine[l] = {r[l], row, i.number, i.flag};
+        pointers[l] = (uint64_t)(uintptr_t)&mine[l];
+    }
+    wbcpu_load_matrices(pointers, present);
+    distribute(r, lanes, i.operands[0]);
+}
 static void ldmatrix(ptx_run &run, const ptx_instruction &i)
 {
-    unsigned r[4];
     const ptx_operand &from = i.operands[1];
-    wbcpu_matrix_lane mine = {
-        r, __cvta_shared_to_generic(run.get(from) + from.offset), i.number, i.flag};
-    if (wbcpu_lane() < 8u * (unsigned)i.number) wbcpu_check_row(mine.row);
-    wbcpu_run_together(~0u, &mine, wbcpu_load_matrices);
-    const std::vector<ptx_slot> &to = i.operands[0].slots;
-    for (size_t m = 0; m < to.size(); m++)
-        run.at(to[m]) = r[m];
+    if (wbcpu_lane() < 8u * (unsigned)i.number)
+        wbcpu_check_row(__cvta_shared_to_generic(run.get(from) + from.offset));
+    together(run, i);
 }
 static void find_ldmatrix(ptx_instruction &i)
 {
     i.number = i.has("x4") ? 4 : i.has("x2") ? 2 : 1;
     i.flag = i.has("trans");
-    if (i.has("m8n8") && (int)i.operands[0].slots.size() == i.number) i.action = ldmatrix;
+    if (!i.has("m8n8") || (int)i.operands[0].slots.size() != i.number) return;
+    i.together = load_matrices;
+    i.action = ldmatrix;
 }
 
 /* --- shuffles, votes, barriers ------------------------------------------------------------ */
@@ -63,7 +115,8 @@ static void find_ldmatrix(ptx_instruction &i)
 /* i.number: u(p), d(own), b(fly), i(dx) */
 static void shuffle(ptx_run &run, const ptx_instruction &i)
 {
-    unsigned value = (unsigned)run.get(i.operands[1]), b = (unsigned)run.get(i.operands[2]);
+    unsigned value = (unsigned)run.get(i.operands[1]),
+             b = (unsigned)run.get(i.operands[2]);
     unsigned c = (unsigned)run.get(i.operands[3]), lane = wbcpu_lane();
     unsigned mask = i.given > 4 ? (unsigned)run.get(i.operands[4]) : ~0u;
     unsigned segment = c >> 8 & 31, clamp = c & 31;
@@ -89,8 +142,8 @@ static void reduce(ptx_run &run, const ptx_instruction &i)
 {
     const uint32_t v = (uint32_t)run.get(i.operands[1]);
     const uint64_t value = i.is_signed ? (uint64_t)(int64_t)(int32_t)v : v;
-    run.at(i.operands[0].slots[0]) = (uint32_t)wbcpu_collective(
-        i.number, (unsigned)run.get(i.operands[2]), value, 0);
+    run.at(i.operands[0].slots[0]) =
+        (uint32_t)wbcpu_collective(i.number, (unsigned)run.get(i.operands[2]), value, 0);
 }
 static void active_mask(ptx_run &run, const ptx_instruction &i)
 {
@@ -100,9 +153,12 @@ static void active_mask(ptx_run &run, const ptx_instruction &i)
 static void barrier(ptx_run &run, const ptx_instruction &i)
 {
     const uint64_t id = run.get(i.operands[0]);
-    if (i.number == 'w') wbcpu_collective(WBCPU_OP_SYNC, (unsigned)id, 0, 0);
-    else if (i.number == 'n') wbcpu_named_barrier((int)id, (int)run.get(i.operands[1]), !i.flag);
-    else wbcpu_barrier();
+    if (i.number == 'w')
+        wbcpu_collective(WBCPU_OP_SYNC, (unsigned)id, 0, 0);
+    else if (i.number == 'n')
+        wbcpu_named_barrier((int)id, (int)run.get(i.operands[1]), !i.flag);
+    else
+        wbcpu_barrier();
 }
 
 void find_warp(ptx_instruction &i)
@@ -131,7 +187,8 @@ void find_warp(ptx_instruction &i)
     } else if (op == "bar" || op == "barrier") {
         i.flag = i.has("arrive");
         i.number = i.has("warp") ? 'w' : i.given > 1 ? 'n' : 'b';
-        if (!i.has("red") && !i.has("cluster") && (i.given > 1 || !i.flag)) i.action = barrier;
+        if (!i.has("red") && !i.has("cluster") && (i.given > 1 || !i.flag))
+            i.action = barrier;
     } else if (op == "activemask") {
         i.action = active_mask;
     }

@@ -9,11 +9,20 @@
 
 #include "execution.h"
 
+/* The values of one execution: operands, registers, constants */
+struct wbcpu_ptx_run {
+    uint64_t *tables[3];
+    const void *instruction; /* that the warp executes together, of the library */
+};
 struct wbcpu_ptx_site {
     const char *file;
     int line;
     const char *text;
     const void *code; /* the library's, once it has read the text */
+    /* If the text is one instruction of the whole warp: what executes it, given
+     * wbcpu_ptx_runs that begin as this one */
+    wbcpu_together together;
+    wbcpu_ptx_run run;
 };
 /* operands: the bits of each, which the code reads and changes */
 extern "C" void wbcpu_run_ptx(wbcpu_ptx_site *site, uint64_t *operands, int count);
@@ -21,7 +30,8 @@ extern "C" void wbcpu_run_ptx(wbcpu_ptx_site *site, uint64_t *operands, int coun
 /* The variable of a call */
 #define WBCPU_PTX_SITE(...)                                                              \
     []() -> ::wbcpu_ptx_site & {                                                         \
-        static ::wbcpu_ptx_site site = {__FILE__, __LINE__, __VA_ARGS__, nullptr};       \
+        static ::wbcpu_ptx_site site = {__FILE__, __LINE__, __VA_ARGS__,                 \
+                                        nullptr,  nullptr,  {}};                         \
         return site;                                                                     \
     }()
 
@@ -64,7 +74,15 @@ WBCPU_INLINE void ptx(wbcpu_ptx_site &site, Operands... operands)
 {
     uint64_t bits[] = {operands.bits..., 0};
     const uint64_t *result = bits;
-    wbcpu_run_ptx(&site, bits, (int)sizeof...(operands));
+#ifndef WBCPU_CHECKED
+    /* The lanes wait here and not in the library: the CPU predicts a return of another
+     * lane's stack wrongly. */
+    if (wbcpu_together work = __atomic_load_n(&site.together, __ATOMIC_ACQUIRE)) {
+        wbcpu_ptx_run run = {{bits, nullptr, site.run.tables[2]}, site.run.instruction};
+        wbcpu_run_together(~0u, &run, work);
+    } else
+#endif
+        wbcpu_run_ptx(&site, bits, (int)sizeof...(operands));
     (operands.store(*result++), ...);
     (void)result;
 }
