@@ -48,6 +48,8 @@ $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_loops $(B)/bench
         $(B)/objects/%.o $(BACKEND_LIBS)
 	$(LINK)
 $(addprefix $(B)/objects/tests/cpu/,backend.o whole_blocks.o whole_calls.o): private INCLUDES += -Icommon/cpu/include
+# They compare bits of the same kernel as loops and as fibers.
+$(addprefix $(B)/objects/tests/cpu/,whole_blocks.o whole_calls.o): private CPU_FLAGS += -ffp-contract=off
 # It instantiates every shape of wgmma; -O2 doubles the time to compile it.
 $(B)/objects/tests/cpu/wgmma.o: private CPU_FLAGS += -O1
 

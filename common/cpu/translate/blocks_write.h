@@ -45,7 +45,7 @@ int is_lane_variable(const struct kernel *k, const struct variable *v, int phase
 /* Finds the phases in which rows run statement by statement. */
 void plan_rows(struct kernel *k);
 /* Appends such a phase, for one row. Returns 0 if it is no such phase, 1 if the code that is
- * appended next must handle rows of which not all threads take part, 2 if there are none. */
+ * appended next must handle rows with threads that take no part, 2 if there are none. */
 int append_rows(struct buffer *b, struct kernel *k, int first);
 
 /* --- blocks_report.c ---------------------------------------------------------------- */
