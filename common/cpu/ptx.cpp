@@ -1,6 +1,10 @@
 /* ptx.cpp - executes inline PTX, one instruction after another, for the running thread. */
 #include "ptx_values.h"
 
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
 namespace wbcpu
 {
 int ptx_bytes(const std::string &t)
@@ -10,140 +14,176 @@ int ptx_bytes(const std::string &t)
     if (t.empty() || digits > 2 || digits == 0) return 0;
     int bits = atoi(t.c_str() + digits);
     if (t.find("x2") != std::string::npos) bits *= 2;
-    return bits >= 8 && bits <= 128 ? bits / 8 : 0;
+    return bits >= 8 && bits <= 64 ? bits / 8 : 0;
 }
-static uint64_t special(const std::string &name)
+#define SPECIAL(value)                                                                   \
+    [](const ptx_instruction &, [[maybe_unused]] uint64_t a, uint64_t, uint64_t,         \
+       uint64_t) { return (uint64_t)(value); }
+void find_special(ptx_instruction &i)
 {
-    unsigned lane = wbcpu_lane();
-    const struct {
+    static const struct {
         const char *name;
-        uint64_t value;
+        ptx_value value;
     } all[] = {
-        {"laneid", lane},
-        {"warpid", wbcpu_tid() / 32},
-        {"nwarpid", (wbcpu_self->threads + 31) / 32},
-        {"lanemask_eq", 1u << lane},
-        {"lanemask_lt", (1u << lane) - 1},
-        {"lanemask_le", (2u << lane) - 1},
-        {"lanemask_gt", ~((2u << lane) - 1)},
-        {"lanemask_ge", ~((1u << lane) - 1)},
-        {"tid.x", threadIdx.x},
-        {"tid.y", threadIdx.y},
-        {"tid.z", threadIdx.z},
-        {"ntid.x", blockDim.x},
-        {"ntid.y", blockDim.y},
-        {"ntid.z", blockDim.z},
-        {"ctaid.x", blockIdx.x},
-        {"ctaid.y", blockIdx.y},
-        {"ctaid.z", blockIdx.z},
-        {"nctaid.x", gridDim.x},
-        {"nctaid.y", gridDim.y},
-        {"nctaid.z", gridDim.z},
-        {"smid", 0},
-        {"nsmid", 1},
-        {"gridid", 0},
+        {"laneid", SPECIAL(wbcpu_lane())},
+        {"warpid", SPECIAL(wbcpu_tid() / 32)},
+        {"nwarpid", SPECIAL((wbcpu_self->threads + 31) / 32)},
+        {"lanemask_eq", SPECIAL(1u << wbcpu_lane())},
+        {"lanemask_lt", SPECIAL((1u << wbcpu_lane()) - 1)},
+        {"lanemask_le", SPECIAL((2u << wbcpu_lane()) - 1)},
+        {"lanemask_gt", SPECIAL(~((2u << wbcpu_lane()) - 1))},
+        {"lanemask_ge", SPECIAL(~((1u << wbcpu_lane()) - 1))},
+        {"tid.x", SPECIAL(threadIdx.x)},
+        {"tid.y", SPECIAL(threadIdx.y)},
+        {"tid.z", SPECIAL(threadIdx.z)},
+        {"ntid.x", SPECIAL(blockDim.x)},
+        {"ntid.y", SPECIAL(blockDim.y)},
+        {"ntid.z", SPECIAL(blockDim.z)},
+        {"ctaid.x", SPECIAL(blockIdx.x)},
+        {"ctaid.y", SPECIAL(blockIdx.y)},
+        {"ctaid.z", SPECIAL(blockIdx.z)},
+        {"nctaid.x", SPECIAL(gridDim.x)},
+        {"nctaid.y", SPECIAL(gridDim.y)},
+        {"nctaid.z", SPECIAL(gridDim.z)},
+        {"smid", SPECIAL(0)},
+        {"nsmid", SPECIAL(1)},
+        {"gridid", SPECIAL(0)},
+        {"globaltimer", SPECIAL(wbcpu_nanoseconds())},
+        {"clock", SPECIAL(clock64())},
+        {"clock64", SPECIAL(clock64())},
     };
-    if (name == "globaltimer") return (uint64_t)wbcpu_nanoseconds();
-    if (name == "clock" || name == "clock64") return (uint64_t)clock64();
     for (const auto &s : all)
-        if (name == s.name) return s.value;
-    stop(nullptr, "inline PTX: the special register %%%s is not supported", name.c_str());
+        if (i.text == s.name) i.value = s.value;
 }
-uint64_t ptx_run::get(const ptx_operand &o) const
+
+/* --- which function executes an instruction? ---------------------------------------------- */
+
+static void unsupported(ptx_run &run, const ptx_instruction &i)
 {
-    switch (o.kind) {
-    case ptx_operand::OPERAND:
-        return o.index < count ? operands[o.index].bits : 0;
-    case ptx_operand::REGISTER:
-        return registers[(size_t)o.index];
-    case ptx_operand::NUMBER:
-        return o.number;
-    case ptx_operand::SPECIAL:
-        return special(o.name);
-    default:
-        return 0;
+    stop(
+        nullptr,
+        "%s:%d: inline PTX: %s is not supported by the CPU back end: guard it with "
+        "#ifndef __CUDACPU__",
+        run.site->file, run.site->line, i.text.c_str());
+}
+static void nothing(ptx_run &, const ptx_instruction &) {}
+
+/* mov of lists: operand 0 = {a, b}, or {a, b} = operand 1; i.bits: of a part */
+static void pack(ptx_run &run, const ptx_instruction &i)
+{
+    const std::vector<ptx_slot> &parts = i.operands[1].slots;
+    const uint64_t mask = (1ull << i.bits) - 1;
+    uint64_t all = 0;
+    for (size_t k = 0; k < parts.size(); k++)
+        all |= (run.at(parts[k]) & mask) << k * (size_t)i.bits;
+    run.at(i.operands[0].slots[0]) = all;
+}
+static void unpack(ptx_run &run, const ptx_instruction &i)
+{
+    const std::vector<ptx_slot> &parts = i.operands[0].slots;
+    const uint64_t all = run.get(i.operands[1]), mask = (1ull << i.bits) - 1;
+    for (size_t k = 0; k < parts.size(); k++)
+        run.at(parts[k]) = all >> k * (size_t)i.bits & mask;
+}
+static void find_others(ptx_instruction &i)
+{
+    const std::string &op = i.op();
+    if (op == "membar" || op == "fence") {
+        i.action = [](ptx_run &, const ptx_instruction &) { __threadfence(); };
+    } else if (op == "nanosleep") {
+        i.action = [](ptx_run &, const ptx_instruction &) { wbcpu_yield(); };
+    } else if (op == "trap") {
+        i.action = [](ptx_run &, const ptx_instruction &) { wbcpu_trap(); };
+    } else if (
+        op == "prefetch" || op == "prefetchu" || op == "griddepcontrol" ||
+        op == "discard" || op == "applypriority") {
+        i.action = nothing;
+    } else if (op == "cvta" && i.has("shared")) {
+        if (i.has("to"))
+            i.value = SPECIAL(__cvta_generic_to_shared((void *)a));
+        else
+            i.value = SPECIAL(__cvta_shared_to_generic(a));
+    } else if (op == "mov" && (i.operands[0].is_list || i.operands[1].is_list)) {
+        const ptx_operand &list = i.operands[i.operands[0].is_list ? 0 : 1];
+        i.bits /= (int)list.slots.size();
+        if (i.bits) i.action = i.operands[0].is_list ? unpack : pack;
     }
 }
-void ptx_run::set(const ptx_operand &o, uint64_t value)
+static void resolve(ptx_instruction &i)
 {
-    if (o.kind == ptx_operand::OPERAND && o.index < count)
-        operands[o.index].bits = value;
-    else if (o.kind == ptx_operand::REGISTER)
-        registers[(size_t)o.index] = value;
+    i.given = i.operands.size();
+    ptx_operand zero;
+    zero.slots.resize(1);
+    while (i.operands.size() < 5)
+        i.operands.push_back(zero);
+    for (size_t o = 0; o < 5; o++)
+        i.first[o] = i.operands[o].slots[0];
+    if (i.value) return; /* of a special register */
+    i.shared = i.has("shared");
+    i.bits = 8 * ptx_bytes(i.type());
+    i.is_signed = i.type()[0] == 's';
+    for (auto find :
+         {find_others, find_memory, find_warp, find_conversion, find_arithmetic})
+        if (!i.action && !i.value) find(i);
+    if (!i.action && (!i.value || i.first[0].table == ptx_slot::CONSTANT))
+        i.action = unsupported;
 }
 
-/* --- one instruction -------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------------ */
 
-static bool execute(ptx_run &run, const ptx_instruction &i)
+/* Each text once */
+static const ptx_code *code_of(const char *text)
 {
-    const std::string &op = i.parts[0];
-    auto in = [&](size_t k) { return k < i.operands.size() ? run.get(i.operands[k]) : 0; };
-    uint64_t r = 0;
-    if (op == "membar" || op == "fence") return __threadfence(), true;
-    if (op == "nanosleep") return wbcpu_yield(), true;
-    if (op == "trap") return wbcpu_trap(), true;
-    if (op == "prefetch" || op == "prefetchu" || op == "griddepcontrol" || op == "discard" || op == "applypriority") return true;
-    if (run_memory_ptx(run, i) || run_warp_ptx(run, i)) return true;
-    if (i.operands.empty()) return false;
-    if (op == "cvta") {
-        r = !i.has("shared") ? in(1) : i.has("to") ? __cvta_generic_to_shared((void *)in(1)) : (uint64_t)__cvta_shared_to_generic(in(1));
-    } else if (op == "mov" && i.operands[1].kind == ptx_operand::LIST) { /* packs */
-        int part = ptx_bytes(i.type()) / (int)i.operands[1].list.size() * 8;
-        for (size_t k = 0; k < i.operands[1].list.size(); k++)
-            r |= (run.get(i.operands[1].list[k]) & ((1ull << part) - 1)) << (int)k * part;
-    } else if (op == "mov" && i.operands[0].kind == ptx_operand::LIST) {
-        int part = ptx_bytes(i.type()) / (int)i.operands[0].list.size() * 8;
-        for (size_t k = 0; k < i.operands[0].list.size(); k++)
-            run.set(i.operands[0].list[k], in(1) >> (int)k * part & ((1ull << part) - 1));
-        return true;
-    } else if (op == "setp") {
-        with_type(i.type(), [&](auto t) {
-            typedef decltype(t) T;
-            if constexpr (is_number<T>) r = compare(i.parts[1], as<T>(in(1)), as<T>(in(2)));
-        });
-    } else if (op == "selp") {
-        r = in(3) ? in(1) : in(2);
-    } else if (op == "cvt") {
-        if (ptx_bytes(i.type()) == 0 || i.parts.size() < 3) return false;
-        r = ptx_convert(i, in(1));
-    } else if ((op == "mul" || op == "mad") && (i.has("wide") || i.has("hi"))) {
-        r = ptx_product(i, in(1), in(2)) + (op == "mad" ? in(3) : 0);
-    } else if (op == "addc" || i.has("cc")) { /* with carry, 32 or 64 bits */
-        unsigned __int128 sum = (unsigned __int128)in(1) + in(2) + (op == "addc" && run.carry);
-        if (op != "addc" && op != "add") return false;
-        int bits = ptx_bytes(i.type()) * 8;
-        if (bits == 32) sum = (unsigned __int128)(uint32_t)in(1) + (uint32_t)in(2) + (op == "addc" && run.carry);
-        if (i.has("cc")) run.carry = sum >> bits & 1;
-        r = (uint64_t)sum;
-    } else if (!ptx_on_bits(i, in(1), in(2), in(3), in(4), &r)) {
-        bool known = false;
-        with_type(i.type(), [&](auto t) {
-            typedef decltype(t) T;
-            T result = T();
-            known = arithmetic<T>(op, as<T>(in(1)), as<T>(in(2)), as<T>(in(3)), &result);
-            r = bits_of(result);
-        });
-        if (!known) return false;
+    static std::mutex lock;
+    static std::unordered_map<std::string, std::unique_ptr<ptx_code>> known;
+    std::lock_guard<std::mutex> hold(lock);
+    std::unique_ptr<ptx_code> &code = known[text];
+    if (!code) {
+        code.reset(new ptx_code(parse_ptx(text)));
+        for (ptx_instruction &i : code->instructions)
+            if (code->error.empty()) resolve(i);
     }
-    run.set(i.operands[0], r);
-    return true;
+    return code.get();
 }
-
-extern "C" void wbcpu_run_ptx(
-    const char *file, int line, const char *text, wbcpu_ptx_operand *operands, int count)
+static const ptx_code *read(wbcpu_ptx_site *site, int count)
 {
-    const ptx_code &code = parse_ptx(text);
-    if (!code.error.empty())
-        stop(
-            nullptr, "%s:%d: inline PTX: %s is not supported by the CPU back end: guard it "
-            "with #ifndef __CUDACPU__", file, line, code.error.c_str());
-    ptx_run run = {operands, count, std::vector<uint64_t>((size_t)code.registers)};
-    for (const ptx_instruction &i : code.instructions) {
-        if (i.predicated && (run.get(i.predicate) != 0) == i.negated) continue;
-        if (!execute(run, i))
-            stop(
-                nullptr, "%s:%d: inline PTX: %s is not supported by the CPU back end: guard it "
-                "with #ifndef __CUDACPU__", file, line, i.text.c_str());
+    const ptx_code *code = code_of(site->text);
+    std::string error = code->error;
+    if (code->operands > count) error = "%" + std::to_string(code->operands - 1);
+    if (!error.empty()) {
+        ptx_run run = {{}, site, false};
+        ptx_instruction i;
+        i.text = error;
+        unsupported(run, i);
+    }
+    const std::vector<ptx_instruction> &all = code->instructions;
+    if (all.size() == 1 && all[0].together && !all[0].predicated &&
+        code->registers == 1) {
+        site->run = {
+            {nullptr, nullptr, const_cast<uint64_t *>(code->constants.data())}, &all[0]};
+        __atomic_store_n(&site->together, all[0].together, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&site->code, code, __ATOMIC_RELEASE);
+    return code;
+}
+extern "C" void wbcpu_run_ptx(wbcpu_ptx_site *site, uint64_t *operands, int count)
+{
+    auto code = (const ptx_code *)__atomic_load_n(&site->code, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(!code, 0)) code = read(site, count);
+    auto registers =
+        (uint64_t *)__builtin_alloca((size_t)code->registers * sizeof(uint64_t));
+    for (int k = 0; k < code->registers; k++)
+        registers[k] = 0;
+    auto constants = const_cast<uint64_t *>(code->constants.data());
+    ptx_run run = {{{operands, registers, constants}, nullptr}, site, false};
+    for (const ptx_instruction &i : code->instructions) {
+        if (i.predicated && (run.at(i.predicate) != 0) == i.negated) continue;
+        if (i.action) {
+            i.action(run, i);
+            continue;
+        }
+        const ptx_slot *o = i.first;
+        run.at(o[0]) = i.value(i, run.at(o[1]), run.at(o[2]), run.at(o[3]), run.at(o[4]));
     }
 }
 }  // namespace wbcpu

@@ -3,16 +3,18 @@
 #include "ptx.h"
 
 #include <map>
-#include <memory>
-#include <mutex>
-#include <unordered_map>
 
 namespace wbcpu
 {
 struct reader {
     const char *p;
-    std::map<std::string, int> names; /* of registers */
+    struct declared {
+        int index;
+        bool is_predicate;
+    };
+    std::map<std::string, declared> names; /* of registers */
     ptx_code code;
+    enum { MAX_REGISTERS = 1000 /* they lie on the thread's stack */ };
 
     void blanks()
     {
@@ -50,82 +52,124 @@ struct reader {
         p += strlen(p);
     }
 
-    ptx_operand number()
+    uint64_t number()
     {
-        ptx_operand o;
-        o.kind = ptx_operand::NUMBER;
         char *end;
+        uint64_t n;
         bool minus = *p == '-';
         const char *digits = p + minus;
-        if (digits[0] == '0' && (digits[1] == 'f' || digits[1] == 'F' || digits[1] == 'd' ||
-                                 digits[1] == 'D')) { /* the bits of a float, a double */
-            o.number = strtoull(digits + 2, &end, 16);
+        if (digits[0] == '0' &&
+            (digits[1] == 'f' || digits[1] == 'F' || digits[1] == 'd' ||
+             digits[1] == 'D')) { /* the bits of a float, a double */
+            n = strtoull(digits + 2, &end, 16);
         } else {
-            o.number = strtoull(digits, &end, 0);
-            if (minus) o.number = -o.number;
+            n = strtoull(digits, &end, 0);
+            if (minus) n = -n;
         }
         if (*end == 'U') end++;
         p = end;
+        return n;
+    }
+    static ptx_operand at(decltype(ptx_slot::table) table, int index)
+    {
+        ptx_operand o;
+        o.slots.resize(1);
+        o.slots[0].table = table, o.slots[0].index = index;
         return o;
+    }
+    ptx_operand constant(uint64_t n)
+    {
+        code.constants.push_back(n);
+        return at(ptx_slot::CONSTANT, (int)code.constants.size() - 1);
+    }
+    int new_register()
+    {
+        if (code.registers == MAX_REGISTERS) fail("a text with so many registers");
+        return code.registers == MAX_REGISTERS ? 0 : code.registers++;
+    }
+    /* An instruction before this one reads it into a register. */
+    ptx_operand special(const std::string &name)
+    {
+        ptx_instruction i;
+        ptx_operand o = at(ptx_slot::REGISTER, new_register());
+        i.text = name;
+        i.operands.push_back(o);
+        find_special(i);
+        if (!i.value) fail("the special register %" + name);
+        code.instructions.push_back(i);
+        return o;
+    }
+    void append(ptx_operand &list, const ptx_operand &o)
+    {
+        list.is_list = true;
+        list.slots.insert(list.slots.end(), o.slots.begin(), o.slots.end());
+    }
+    ptx_operand percent() /* %0, %name, %tid.x */
+    {
+        p += p[1] == '%' ? 2 : 1;
+        if (isdigit((unsigned char)*p)) {
+            ptx_operand o =
+                at(ptx_slot::OPERAND, (int)strtol(p, const_cast<char **>(&p), 10));
+            if (o.slots[0].index >= code.operands) code.operands = o.slots[0].index + 1;
+            return o;
+        }
+        std::string name = word();
+        if (names.count(name)) return register_of(name);
+        while (*p == '.')
+            name += *p++, name += word();
+        return special(name);
+    }
+    ptx_operand address() /* after '[' */
+    {
+        ptx_operand o = operand();
+        blanks();
+        if (*p == '-')
+            o.offset = number();
+        else if (take('+')) {
+            blanks();
+            o.offset = number();
+        }
+        if (!take(']')) fail("an address without its ]");
+        return o;
+    }
+    ptx_operand named() /* a register without % */
+    {
+        std::string w = word();
+        if (w.empty()) fail(std::string("a '") + *p + "'");
+        if (w == "WARP_SZ") return constant(32);
+        return w == "_" ? at(ptx_slot::REGISTER, 0) : register_of(w);
     }
     ptx_operand operand()
     {
         ptx_operand o;
         blanks();
-        if (*p == '{' || *p == '[') {
-            bool address = *p++ == '[';
-            if (!address) {
-                o.kind = ptx_operand::LIST;
-                do
-                    o.list.push_back(operand());
-                while (take(','));
-                if (!take('}')) fail("a list without its }");
-                return o;
-            }
-            o = operand();
-            if (take('+')) {
-                blanks();
-                o.number = number().number;
-            }
-            if (!take(']')) fail("an address without its ]");
-        } else if (*p == '%') {
-            p += p[1] == '%' ? 2 : 1;
-            if (isdigit((unsigned char)*p)) {
-                o.kind = ptx_operand::OPERAND;
-                o.index = (int)strtol(p, const_cast<char **>(&p), 10);
-            } else {
-                o.kind = ptx_operand::SPECIAL;
-                o.name = word();
-                if (names.count(o.name)) o = register_of(o.name);
-                while (*p == '.')
-                    o.name += *p++, o.name += word();
-            }
-        } else if (isdigit((unsigned char)*p) || *p == '-') {
-            o = number();
-        } else {
-            std::string w = word();
-            if (w.empty()) fail(std::string("a '") + *p + "'");
-            if (w == "WARP_SZ") o.kind = ptx_operand::NUMBER, o.number = 32;
-            else if (w != "_") o = register_of(w);
+        if (take('{')) {
+            do
+                append(o, operand());
+            while (take(','));
+            if (!take('}')) fail("a list without its }");
+            return o;
         }
-        if (take('|')) { /* two results: d|p */
-            ptx_operand both;
-            both.kind = ptx_operand::LIST;
-            both.list = {o, operand()};
-            return both;
+        if (take('[')) return address();
+        if (*p == '!') { /* setp.eq.and.u32 p, a, b, !q; */
+            fail("a '!'");
+            return constant(0);
         }
+        o = *p == '%'                                 ? percent()
+            : isdigit((unsigned char)*p) || *p == '-' ? constant(number())
+                                                      : named();
+        if (take('|')) append(o, operand()); /* two results: d|p */
         return o;
     }
     ptx_operand register_of(const std::string &name)
     {
-        ptx_operand o;
         auto found = names.find(name);
         if (found == names.end()) {
             fail("the name " + name);
-            return o;
+            return constant(0);
         }
-        o.kind = ptx_operand::REGISTER;
-        o.index = found->second;
+        ptx_operand o = at(ptx_slot::REGISTER, found->second.index);
+        o.is_predicate = found->second.is_predicate;
         return o;
     }
     void declaration() /* .reg .u32 a, b<4>; */
@@ -133,18 +177,18 @@ struct reader {
         std::string what = word();
         if (what != "reg") fail("a declaration ." + what);
         take('.');
-        word();
+        const bool is_predicate = word() == "pred";
         do {
             take('%');
             std::string name = word();
             if (!take('<')) {
-                names[name] = code.registers++;
+                names[name] = {new_register(), is_predicate};
                 continue;
             }
             blanks();
-            uint64_t n = number().number;
-            for (uint64_t i = 0; i < n && i < 1024; i++)
-                names[name + std::to_string(i)] = code.registers++;
+            uint64_t n = number();
+            for (uint64_t i = 0; i < n && code.error.empty(); i++)
+                names[name + std::to_string(i)] = {new_register(), is_predicate};
             take('>');
         } while (take(','));
     }
@@ -155,16 +199,16 @@ struct reader {
         if (take('@')) {
             i.predicated = true;
             i.negated = take('!');
-            i.predicate = operand();
+            i.predicate = operand().slots[0];
         }
         do
             i.parts.push_back(word());
         while (*p == '.' && p++);
         if (i.parts[0].empty()) fail(std::string("a '") + *p + "'");
         blanks();
-        while (*p == ':' && p[1] == ':') { /* shared::cta */
+        while (*p == ':' && p[1] == ':') { /* shared::cta, L2::cache_hint */
             p += 2;
-            word();
+            i.parts.push_back(word());
             while (*p == '.' && p++)
                 i.parts.push_back(word());
             blanks();
@@ -188,21 +232,10 @@ struct reader {
     }
 };
 
-const ptx_code &parse_ptx(const char *text)
+ptx_code parse_ptx(const char *text)
 {
-    static std::mutex lock;
-    static std::unordered_map<std::string, std::unique_ptr<ptx_code>> known;
-    thread_local std::unordered_map<const char *, const ptx_code *> mine;
-    const ptx_code *&here = mine[text];
-    if (here) return *here;
-    std::lock_guard<std::mutex> hold(lock);
-    std::unique_ptr<ptx_code> &code = known[text];
-    if (!code) {
-        reader r = {text, {}, {}};
-        r.all();
-        code.reset(new ptx_code(r.code));
-    }
-    here = code.get();
-    return *here;
+    reader r = {text, {}, {}};
+    r.all();
+    return r.code;
 }
 }  // namespace wbcpu

@@ -2,174 +2,195 @@
  * together: mma.sync, ldmatrix, shuffles, votes, barriers. */
 #include "ptx.h"
 
-#include "check/hooks.h"
-#include "include/cuda_bf16.h"
-#include "include/cuda_fp16.h"
+#include "include/wbcpu/checked.h"
 #include "include/wbcpu/mma.h"
 
 namespace wbcpu
 {
-/* --- mma.sync.aligned.m16n8kK.row.col: the layouts of the PTX manual ---------------------- */
+/* --- mma.sync.aligned.m16n8kK.row.col.d.a.b.c, ldmatrix --------------------------------- */
 
-struct mma_lane {
-    const ptx_instruction *i;
-    uint32_t a[4], b[2], c[4];
-};
-static float element(uint32_t word, int e, const std::string &type)
+/* The last lane that arrives reads and writes the operands of all lanes: value[l] is the
+ * wbcpu_ptx_run of lane l. */
+static void together(ptx_run &run, const ptx_instruction &i)
 {
-    if (type == "f16") return half_to_float_soft((uint16_t)(word >> 16 * e));
-    if (type == "bf16") return bfloat16_to_float((uint16_t)(word >> 16 * e));
-    if (type == "s8") return (signed char)(word >> 8 * e);
-    if (type == "u8") return (unsigned char)(word >> 8 * e);
-    float f; /* tf32 and f32 */
-    memcpy(&f, &word, sizeof f);
-    return f;
+    run.instruction = &i;
+    wbcpu_run_together(~0u, &run, i.together);
 }
-static void multiply(uint64_t value[32], unsigned)
+typedef const wbcpu_ptx_run *const lane_runs[32];
+static const ptx_instruction &common_instruction(lane_runs &lanes, unsigned present)
 {
-    const ptx_instruction &i = *((const mma_lane *)value[0])->i;
-    const std::string &ta = i.parts[7], &sums = i.parts[6];
-    int k = atoi(i.parts[3].c_str() + 6), per = ta == "tf32" ? 1 : ta[1] == '8' ? 4 : 2;
-    float a[16][32], b[32][8], c[16][8];
-    for (int lane = 0; lane < 32; lane++) {
-        const mma_lane *l = (const mma_lane *)value[lane];
-        int row = lane / 4, place = lane % 4;
-        for (int e = 0; e < per; e++) {
-            for (int r = 0; r < 2 * k / (4 * per); r++)
-                a[row + 8 * (r & 1)][place * per + e + 4 * per * (r >> 1)] =
-                    element(l->a[r], e, ta);
-            for (int r = 0; r < k / (4 * per); r++)
-                b[place * per + e + 4 * per * r][row] = element(l->b[r], e, i.parts[8]);
-        }
-        for (int r = 0; r < 4; r++)
-            c[row + 8 * (r >> 1)][place * 2 + (r & 1)] =
-                sums == "f16" ? element(l->c[r >> 1], r & 1, "f16")
-                : sums == "s32" ? (float)(int)l->c[r]
-                                : element(l->c[r], 0, "f32");
+    auto i = (const ptx_instruction *)lanes[__builtin_ctz(present)]->instruction;
+    if (present != ~0u)
+        stop(
+            nullptr, "%s: all 32 lanes must take part, but the mask is %08x",
+            i->text.c_str(), present);
+    return *i;
+}
+/* For each register of an operand: as[lane][register] */
+template <class Word, size_t N>
+static void collect(Word (&as)[32][N], lane_runs &lanes, const ptx_operand &o)
+{
+    for (size_t r = 0; r < o.slots.size(); r++)
+        for (int l = 0; l < 32; l++)
+            as[l][r] = (Word)value_at(*lanes[l], o.slots[r]);
+}
+static void
+distribute(const unsigned (&from)[32][4], lane_runs &lanes, const ptx_operand &o)
+{
+    for (size_t r = 0; r < o.slots.size(); r++)
+        for (int l = 0; l < 32; l++)
+            value_at(*lanes[l], o.slots[r]) = from[l][r];
+}
+static void mma(uint64_t value[32], unsigned present)
+{
+    const wbcpu_ptx_run *lanes[32];
+    unsigned a[32][4], b[32][2], c[32][4];
+    wbcpu_mma_lane mine[32];
+    uint64_t pointers[32];
+    memcpy(lanes, value, sizeof lanes);
+    const ptx_instruction &i = common_instruction(lanes, present);
+    collect(a, lanes, i.operands[1]);
+    collect(b, lanes, i.operands[2]);
+    collect(c, lanes, i.operands[3]);
+    for (int l = 0; l < 32; l++) {
+        mine[l] = {c[l], a[l], b[l]};
+        pointers[l] = (uint64_t)(uintptr_t)&mine[l];
     }
-    check::tensor_multiplies(16 * 8 * (unsigned)k);
-    for (int m = 0; m < 16; m++)
-        for (int n = 0; n < 8; n++)
-            for (int p = 0; p < k; p++)
-                c[m][n] += a[m][p] * b[p][n];
-    for (int lane = 0; lane < 32; lane++)
-        for (int r = 0; r < 4; r++) {
-            uint32_t *out = ((mma_lane *)value[lane])->c;
-            float x = c[lane / 4 + 8 * (r >> 1)][lane % 4 * 2 + (r & 1)];
-            if (sums == "s32")
-                out[r] = (uint32_t)(int)x;
-            else if (sums == "f16") {
-                uint16_t h = float_to_half_soft(x);
-                memcpy((char *)&out[r >> 1] + 2 * (r & 1), &h, 2);
-            } else
-                memcpy(&out[r], &x, 4);
-        }
+    i.product->multiply(pointers, present);
+    distribute(c, lanes, i.operands[0]);
 }
-static bool mma(ptx_run &run, const ptx_instruction &i)
+static void find_mma(ptx_instruction &i)
 {
-    if (i.parts.size() < 10 || i.parts[3].compare(0, 6, "m16n8k") || i.operands.size() < 4)
-        return false;
-    mma_lane mine = {&i, {0}, {0}, {0}};
-    uint32_t *into[3] = {mine.a, mine.b, mine.c};
-    for (int o = 0; o < 3; o++) {
-        const ptx_operand &x = i.operands[(size_t)o + 1];
-        size_t n = x.kind == ptx_operand::LIST ? x.list.size() : 1;
-        for (size_t r = 0; r < n && r < (o == 1 ? 2 : 4); r++)
-            into[o][r] = (uint32_t)run.get(x.kind == ptx_operand::LIST ? x.list[r] : x);
+    const size_t n = i.parts.size();
+    if (n != 10 || i.parts[4] != "row" || i.parts[5] != "col") return;
+    std::string types;
+    for (size_t k : {3, 6, 7, 8, 9})
+        types += i.parts[k] + ".";
+    const wbcpu_mma_kind *kind = wbcpu_find_mma(types.c_str());
+    if (!kind) return;
+    const int registers[4] = {kind->c, kind->a, kind->b, kind->c};
+    for (size_t o = 0; o < 4; o++)
+        if ((int)i.operands[o].slots.size() != registers[o]) return;
+    i.product = kind;
+    i.together = mma;
+    i.action = together;
+}
+/* i.number: matrices, i.flag: transposed */
+static void load_matrices(uint64_t value[32], unsigned present)
+{
+    const wbcpu_ptx_run *lanes[32];
+    unsigned r[32][4];
+    wbcpu_matrix_lane mine[32];
+    uint64_t pointers[32];
+    memcpy(lanes, value, sizeof lanes);
+    const ptx_instruction &i = common_instruction(lanes, present);
+    const ptx_operand &from = i.operands[1];
+    for (int l = 0; l < 32; l++) {
+        void *row =
+            __cvta_shared_to_generic(value_at(*lanes[l], from.slots[0]) + from.offset);
+        mine[l] = {r[l], row, i.number, i.flag};
+        pointers[l] = (uint64_t)(uintptr_t)&mine[l];
     }
-    wbcpu_run_together(~0u, &mine, multiply);
-    for (size_t r = 0; r < i.operands[0].list.size(); r++)
-        run.set(i.operands[0].list[r], mine.c[r]);
-    return true;
+    wbcpu_load_matrices(pointers, present);
+    distribute(r, lanes, i.operands[0]);
+}
+static void ldmatrix(ptx_run &run, const ptx_instruction &i)
+{
+    const ptx_operand &from = i.operands[1];
+    if (wbcpu_lane() < 8u * (unsigned)i.number)
+        wbcpu_check_row(__cvta_shared_to_generic(run.get(from) + from.offset));
+    together(run, i);
+}
+static void find_ldmatrix(ptx_instruction &i)
+{
+    i.number = i.has("x4") ? 4 : i.has("x2") ? 2 : 1;
+    i.flag = i.has("trans");
+    if (!i.has("m8n8") || (int)i.operands[0].slots.size() != i.number) return;
+    i.together = load_matrices;
+    i.action = ldmatrix;
 }
 
-/* --- ldmatrix, stmatrix -------------------------------------------------------------------- */
+/* --- shuffles, votes, barriers ------------------------------------------------------------ */
 
-static bool ldmatrix(ptx_run &run, const ptx_instruction &i)
+/* i.number: u(p), d(own), b(fly), i(dx) */
+static void shuffle(ptx_run &run, const ptx_instruction &i)
 {
-    unsigned r[4];
-    wbcpu_matrix_lane mine = {
-        r,
-        __cvta_shared_to_generic(run.get(i.operands[1]) + i.operands[1].number),
-        i.has("x4") ? 4 : i.has("x2") ? 2 : 1, i.has("trans")};
-    wbcpu_run_together(~0u, &mine, wbcpu_load_matrices);
-    const ptx_operand &to = i.operands[0];
-    for (size_t m = 0; m < (size_t)mine.matrices; m++)
-        run.set(to.kind == ptx_operand::LIST ? to.list[m] : to, r[m]);
-    return true;
-}
-
-/* --- shuffles, votes, barriers --------------------------------------------------------------- */
-
-static bool shuffle(ptx_run &run, const ptx_instruction &i)
-{
-    unsigned value = (unsigned)run.get(i.operands[1]), b = (unsigned)run.get(i.operands[2]);
+    unsigned value = (unsigned)run.get(i.operands[1]),
+             b = (unsigned)run.get(i.operands[2]);
     unsigned c = (unsigned)run.get(i.operands[3]), lane = wbcpu_lane();
-    unsigned mask = i.operands.size() > 4 ? (unsigned)run.get(i.operands[4]) : ~0u;
+    unsigned mask = i.given > 4 ? (unsigned)run.get(i.operands[4]) : ~0u;
     unsigned segment = c >> 8 & 31, clamp = c & 31;
     unsigned most = (lane & segment) | (clamp & ~segment), least = lane & segment;
-    int source = i.has("up")     ? (int)lane - (int)b
-                 : i.has("down") ? (int)(lane + b)
-                 : i.has("bfly") ? (int)(lane ^ b)
-                                 : (int)(least | (b & ~segment));
-    bool inside = i.has("up") ? source >= (int)most : source <= (int)most;
+    int source = i.number == 'u'   ? (int)lane - (int)b
+                 : i.number == 'd' ? (int)(lane + b)
+                 : i.number == 'b' ? (int)(lane ^ b)
+                                   : (int)(least | (b & ~segment));
+    bool inside = i.number == 'u' ? source >= (int)most : source <= (int)most;
     if (!inside) source = (int)lane;
-    uint64_t r = wbcpu_collective(WBCPU_OP_SHFL, mask, value, (uint64_t)source);
-    const ptx_operand &to = i.operands[0];
-    run.set(to.kind == ptx_operand::LIST ? to.list[0] : to, r);
-    if (to.kind == ptx_operand::LIST) run.set(to.list[1], inside);
-    return true;
+    const std::vector<ptx_slot> &to = i.operands[0].slots;
+    run.at(to[0]) = wbcpu_collective(WBCPU_OP_SHFL, mask, value, (uint64_t)source);
+    if (to.size() > 1) run.at(to[1]) = inside;
 }
-static bool vote(ptx_run &run, const ptx_instruction &i)
+/* i.number: an operation */
+static void vote(ptx_run &run, const ptx_instruction &i)
 {
-    bool p = run.get(i.operands[1]) != 0;
-    unsigned mask = i.operands.size() > 2 ? (unsigned)run.get(i.operands[2]) : ~0u;
-    int op = i.has("ballot") ? WBCPU_OP_BALLOT : i.has("all") ? WBCPU_OP_ALL : WBCPU_OP_ANY;
-    run.set(i.operands[0], wbcpu_collective(op, mask, p, 0));
-    return true;
+    const bool p = run.get(i.operands[1]) != 0;
+    const unsigned mask = i.given > 2 ? (unsigned)run.get(i.operands[2]) : ~0u;
+    run.at(i.operands[0].slots[0]) = wbcpu_collective(i.number, mask, p, 0);
 }
-static bool reduce(ptx_run &run, const ptx_instruction &i)
+static void reduce(ptx_run &run, const ptx_instruction &i)
 {
-    int op = i.has("add")   ? WBCPU_OP_REDUCE_ADD
-             : i.has("min") ? WBCPU_OP_REDUCE_MIN
-             : i.has("max") ? WBCPU_OP_REDUCE_MAX
-             : i.has("and") ? WBCPU_OP_REDUCE_AND
-             : i.has("or")  ? WBCPU_OP_REDUCE_OR
-                            : WBCPU_OP_REDUCE_XOR;
-    uint32_t v = (uint32_t)run.get(i.operands[1]);
-    uint64_t value = i.type() == "s32" ? (uint64_t)(int64_t)(int32_t)v : v;
-    run.set(
-        i.operands[0],
-        wbcpu_collective(op, (unsigned)run.get(i.operands[2]), value, 0) & 0xffffffffu);
-    return true;
+    const uint32_t v = (uint32_t)run.get(i.operands[1]);
+    const uint64_t value = i.is_signed ? (uint64_t)(int64_t)(int32_t)v : v;
+    run.at(i.operands[0].slots[0]) =
+        (uint32_t)wbcpu_collective(i.number, (unsigned)run.get(i.operands[2]), value, 0);
 }
-static bool barrier(ptx_run &run, const ptx_instruction &i)
+static void active_mask(ptx_run &run, const ptx_instruction &i)
 {
-    int id = i.operands.empty() ? 0 : (int)run.get(i.operands[0]);
-    if (i.has("warp"))
+    run.at(i.operands[0].slots[0]) = wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);
+}
+/* i.number: w(arp), n(amed), b(lock); i.flag: only arrives */
+static void barrier(ptx_run &run, const ptx_instruction &i)
+{
+    const uint64_t id = run.get(i.operands[0]);
+    if (i.number == 'w')
         wbcpu_collective(WBCPU_OP_SYNC, (unsigned)id, 0, 0);
-    else if (i.has("red"))
-        return false;
-    else if (i.operands.size() < 2 && !i.has("arrive"))
-        wbcpu_barrier();
+    else if (i.number == 'n')
+        wbcpu_named_barrier((int)id, (int)run.get(i.operands[1]), !i.flag);
     else
-        wbcpu_named_barrier(id, (int)run.get(i.operands[1]), !i.has("arrive"));
-    return true;
+        wbcpu_barrier();
 }
 
-bool run_warp_ptx(ptx_run &run, const ptx_instruction &i)
+void find_warp(ptx_instruction &i)
 {
-    const std::string &op = i.parts[0];
-    if (op == "mma") return mma(run, i);
-    if (op == "ldmatrix") return ldmatrix(run, i);
-    if (op == "shfl") return shuffle(run, i);
-    if (op == "vote") return vote(run, i);
-    if (op == "redux") return reduce(run, i);
-    if (op == "bar" || op == "barrier") return barrier(run, i);
-    if (op == "activemask") {
-        run.set(i.operands[0], wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0));
-        return true;
+    const std::string &op = i.op();
+    if (op == "mma") {
+        find_mma(i);
+    } else if (op == "ldmatrix") {
+        find_ldmatrix(i);
+    } else if (op == "shfl") {
+        i.number = i.has("up") ? 'u' : i.has("down") ? 'd' : i.has("bfly") ? 'b' : 'i';
+        i.action = shuffle;
+    } else if (op == "vote") {
+        i.number = i.has("ballot") ? WBCPU_OP_BALLOT
+                   : i.has("all")  ? WBCPU_OP_ALL
+                                   : WBCPU_OP_ANY;
+        if (!i.has("uni")) i.action = vote;
+    } else if (op == "redux") {
+        i.number = i.has("add")   ? WBCPU_OP_REDUCE_ADD
+                   : i.has("min") ? WBCPU_OP_REDUCE_MIN
+                   : i.has("max") ? WBCPU_OP_REDUCE_MAX
+                   : i.has("and") ? WBCPU_OP_REDUCE_AND
+                   : i.has("or")  ? WBCPU_OP_REDUCE_OR
+                                  : WBCPU_OP_REDUCE_XOR;
+        if (i.type()[0] != 'f') i.action = reduce;
+    } else if (op == "bar" || op == "barrier") {
+        i.flag = i.has("arrive");
+        i.number = i.has("warp") ? 'w' : i.given > 1 ? 'n' : 'b';
+        if (!i.has("red") && !i.has("cluster") && (i.given > 1 || !i.flag))
+            i.action = barrier;
+    } else if (op == "activemask") {
+        i.action = active_mask;
     }
-    return false;
 }
 }  // namespace wbcpu

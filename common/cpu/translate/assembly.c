@@ -45,14 +45,14 @@ static void assembly(struct source *s, int i)
     int open = next(s, i);
     while (is_name(s, open)) /* volatile, __volatile__, ... */
         open = next(s, open);
-    int end = mate(s, open), first = next(s, open), k = first, after = next(s, first);
+    int end = mate(s, open), first = next(s, open), after = next(s, first);
     if (is(s, first, "\"\"") && (is(s, after, ":") || after == end)) return;
     s->tokens[i].text = "::wbcpu::ptx"; /* whatever follows: no assembly for the CPU */
     if (!is(s, open, "(") || end < 0) return;
-    k = find_outside(s, k, end, ":");
-    operands(s, k, end);
+    s->tokens[open].after = "WBCPU_PTX_SITE(";
+    s->tokens[previous(s, find_outside(s, first, end, ":"))].after = ")";
+    operands(s, find_outside(s, first, end, ":"), end);
     erase(s, i + 1, open);
-    s->tokens[open].after = "__FILE__, __LINE__, ";
 }
 
 void rewrite_assembly(struct source *s)

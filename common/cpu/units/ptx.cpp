@@ -1,6 +1,7 @@
 /* ptx.cpp - inline PTX. */
 #include "../ptx.cpp"
-#include "../ptx_bits.cpp"
+#include "../ptx_arithmetic.cpp"
+#include "../ptx_convert.cpp"
 #include "../ptx_memory.cpp"
 #include "../ptx_parse.cpp"
 #include "../ptx_warp.cpp"

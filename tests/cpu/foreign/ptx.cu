@@ -70,6 +70,80 @@ template <int N> __global__ void address(const unsigned *__restrict__ x, unsigne
     asm volatile("ld.global.b32 %0, [%1];" : "=r"(*out) : "l"(&x[N]));
 }
 
+/* Values that depend on the type: bf16, tf32, pairs, carries, predicates */
+__global__ void typed(unsigned *out)
+{
+    unsigned short h;
+    asm("fma.rn.bf16 %0, %1, %2, %3;"
+        : "=h"(h)
+        : "h"((unsigned short)0x4040), "h"((unsigned short)0x4000), "h"((unsigned short)0x3f80));
+    out[0] = h; /* 3 * 2 + 1 = 7 */
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(out[1]) : "f"(1.0f), "f"(-2.0f));
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(out[2]) : "f"(1.0f), "f"(-2.0f));
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(out[3]) : "f"(1.00048828125f)); /* 1 + 2^-11 */
+    asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(out[4]) : "f"(-3e9f));
+    asm("{\n\t"
+        ".reg .u32 low;\n\t"
+        "sub.cc.u32 low, 3, 5;\n\t"
+        "subc.u32 %0, 7, 0;\n\t"
+        "mad.lo.cc.u32 low, %1, %1, low;\n\t"
+        "madc.hi.u32 %0, %1, %1, %0;\n\t"
+        "}"
+        : "=&r"(out[5])
+        : "r"(0x80000001u)); /* 6 + 2^30 + 1: the lower half, 1 - 2, does not carry */
+    asm("{\n\t"
+        ".reg .pred p, q, r;\n\t"
+        "setp.lt.s32 r, %1, %2;\n\t"
+        "setp.eq.and.s32 p|q, %1, 4, r;\n\t"
+        "not.pred r, r;\n\t"
+        "selp.u32 %0, 1, 0, p;\n\t"
+        "@q add.u32 %0, %0, 2;\n\t"
+        "@r add.u32 %0, %0, 4;\n\t"
+        "}"
+        : "=r"(out[6])
+        : "r"(3), "r"(5));
+    asm("min.f16x2 %0, %1, %2;" : "=r"(out[7]) : "r"(0x3c00c000), "r"(0x40003c00));
+    out[8] = 3;
+    asm volatile("{ .reg .u32 old; atom.global.inc.u32 old, [%0], 3; }" ::"l"(out + 8) : "memory");
+    __shared__ int4 s;
+    s = make_int4(1, 2, 3, 4);
+    unsigned to = (unsigned)__cvta_generic_to_shared(&s);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to + 8), "l"(out + 6), "r"(4));
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    out[9] = s.y * 100 + s.z * 10 + s.w; /* 2, out[6], a zero */
+}
+
+/* mma of other types. The sums of integers are exact. */
+__global__ void products(unsigned *out, int *sums)
+{
+    const unsigned ones = 0x01010101, one16 = 0x3c003c00;
+    int d[4], more = (1 << 24) + 1;
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+                 "{%0, %1, %2, %3}, {%4, %4, %4, %5}, {%4, %5}, {%6, %6, %6, %6};"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                 : "r"(ones), "r"(0xfefefefe), "r"(more)); /* -2 */
+    for (int i = 0; i < 4; i++)
+        sums[threadIdx.x * 4 + i] = d[i] - more;
+    float f[4] = {0, 0, 0, 0};
+    asm volatile("{\n\t" /* two instructions of the warp, one of them left out */
+                 ".reg .pred never;\n\t"
+                 "setp.ne.u32 never, 0, 0;\n\t"
+                 "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+                 "{%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};\n\t"
+                 "@never mov.f32 %0, 0f00000000;\n\t"
+                 "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%6, %6, %6, %6}, {%6, %6}, {%0, %1, %2, %3};\n\t"
+                 "}"
+                 : "+f"(f[0]), "+f"(f[1]), "+f"(f[2]), "+f"(f[3])
+                 : "r"(__float_as_uint(0.5f)), "r"(__float_as_uint(3)), "r"(0x40404040));
+    unsigned h[2] = {one16, 0};
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 "
+                 "{%0, %1}, {%2, %3}, {%2}, {%0, %1};"
+                 : "+r"(h[0]), "+r"(h[1])
+                 : "r"(one16), "r"(0xbc00bc00));
+    if (threadIdx.x == 7) out[0] = (unsigned)f[0], out[1] = (unsigned)f[3], out[2] = h[0], out[3] = h[1];
+}
+
 /* C (16,8) = A (16,16) B (16,8) of one warp, through shared memory */
 __global__ void together(const half *a, const half *b, float *c, unsigned *sum)
 {
@@ -116,7 +190,11 @@ int main()
     float4 *x;
     half *a, *b;
     float *c;
+    unsigned *more;
+    int *sums;
     cudaMallocManaged(&out, 10 * sizeof(unsigned));
+    cudaMallocManaged(&more, 10 * sizeof(unsigned));
+    cudaMallocManaged(&sums, 128 * sizeof(int));
     cudaMallocManaged(&x, 3 * sizeof(float4));
     cudaMallocManaged(&a, 16 * 16 * sizeof(half));
     cudaMallocManaged(&b, 16 * 8 * sizeof(half));
@@ -131,6 +209,22 @@ int main()
     address<3><<<1, 1>>>(out, out + 9);
     cudaDeviceSynchronize();
     if (out[9] != out[3]) return 4;
+
+    const unsigned want_typed[10] = {0x40e0, 0x3f80c000, 0x3c00c000, 0x3f802000, 0x80000000,
+                                     0x40000007, 2, 0x3c00c000, 0, 220};
+    typed<<<1, 1>>>(more);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 10; i++)
+        if (more[i] != want_typed[i])
+            return printf("typed %d: %#x, not %#x\n", i, more[i], want_typed[i]), 5;
+    const unsigned want_products[4] = {156, 156, 0x48804880, 0xc800c800};
+    products<<<1, 32>>>(more, sums);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 4; i++)
+        if (more[i] != want_products[i])
+            return printf("products %d: %#x, not %#x\n", i, more[i], want_products[i]), 6;
+    for (int i = 0; i < 128; i++) /* 16 of 1 * 1, 16 of 1 * -2; in rows 8 to 15 -2 * -2 */
+        if (sums[i] != (i & 2 ? 16 + 64 : 16 - 32)) return printf("sum %d: %d\n", i, sums[i]), 7;
 
     for (int i = 0; i < 256; i++)
         a[i] = __float2half((i % 11) - 5);

@@ -161,13 +161,13 @@ inline double fma_to_odd(float a, float b, float c)
 }
 
 /* Float to integer as on the device: NaN becomes 0, values out of range are clamped. */
-template <class Integer> inline Integer to_integer(float value, rounding mode)
+template <class Integer> inline Integer to_integer(double value, rounding mode)
 {
     typedef std::numeric_limits<Integer> limits;
-    double whole = mode == NEAREST ? std::nearbyint((double)value)
-                   : mode == UP    ? std::ceil((double)value)
-                   : mode == DOWN  ? std::floor((double)value)
-                                   : std::trunc((double)value);
+    double whole = mode == NEAREST ? std::nearbyint(value)
+                   : mode == UP    ? std::ceil(value)
+                   : mode == DOWN  ? std::floor(value)
+                                   : std::trunc(value);
     if (whole != whole) return 0;
     if (whole <= (double)limits::min()) return limits::min();
     if (whole >= (double)limits::max()) return limits::max();

@@ -1,14 +1,13 @@
-/* mma.h - the library's half of mma and ldmatrix: those of cuda/mma.cuh, and ldmatrix of
- * inline PTX. */
+/* mma.h - the library's half of mma and ldmatrix: those of cuda/mma.cuh and of inline PTX. */
 #ifndef WBCPU_MMA_SYNC_H
 #define WBCPU_MMA_SYNC_H
 
-#include <stdint.h>
+#include "../cuda_runtime.h"
 
 /* What a lane passes to its warp: pointers to its registers, and for ldmatrix its row */
 struct wbcpu_mma_lane {
-    float *c;              /* 4 */
-    const unsigned *a, *b; /* 4, 2 */
+    void *c;
+    const unsigned *a, *b;
 };
 struct wbcpu_matrix_lane {
     unsigned *r;     /* one for each matrix */
@@ -16,12 +15,19 @@ struct wbcpu_matrix_lane {
     int matrices;    /* 1, 2 or 4 */
     bool transposed;
 };
+/* Of mma.sync.aligned.SHAPE.row.col.D.A.B.C */
+struct wbcpu_mma_kind {
+    const char *name;        /* "SHAPE.D.A.B.C." */
+    int a, b, c;             /* registers of a lane */
+    wbcpu_together multiply; /* of wbcpu_mma_lanes */
+};
 
 extern "C" {
 /* wbcpu_together: value[l] is lane l's wbcpu_mma_lane, or its wbcpu_matrix_lane. */
 void wbcpu_mma_f16(uint64_t value[32], unsigned lanes);
 void wbcpu_mma_bf16(uint64_t value[32], unsigned lanes);
 void wbcpu_load_matrices(uint64_t value[32], unsigned lanes);
+const wbcpu_mma_kind *wbcpu_find_mma(const char *name); /* or NULL */
 }
 
 #endif

@@ -1,21 +1,39 @@
 /* ptx.h - inline PTX. The translator writes asm("code" : outputs : inputs) as
  *
- *     ::wbcpu::ptx(file, line, "code", ptx_out("=r", (x)), ptx_in("l", (p)))
+ *     ::wbcpu::ptx(WBCPU_PTX_SITE("code"), ptx_out("=r", (x)), ptx_in("l", (p)))
  *
- * and the library interprets the code (ptx.cpp). An instruction that it does not know ends
- * the program when it is executed, with the line. */
+ * and the library executes the code (ptx.cpp), which it reads once per call. An
+ * instruction that it does not know ends the program when it is executed, with the line. */
 #ifndef WBCPU_PTX_H
 #define WBCPU_PTX_H
 
 #include "execution.h"
 
-struct wbcpu_ptx_operand {
-    uint64_t bits; /* a register's */
-    void *out;     /* NULL: an input */
-    unsigned bytes;
+/* The values of one execution: operands, registers, constants */
+struct wbcpu_ptx_run {
+    uint64_t *tables[3];
+    const void *instruction; /* that the warp executes together, of the library */
 };
-extern "C" void wbcpu_run_ptx(
-    const char *file, int line, const char *code, wbcpu_ptx_operand *operands, int count);
+struct wbcpu_ptx_site {
+    const char *file;
+    int line;
+    const char *text;
+    const void *code; /* the library's, once it has read the text */
+    /* If the text is one instruction of the whole warp: what executes it, given
+     * wbcpu_ptx_runs that begin as this one */
+    wbcpu_together together;
+    wbcpu_ptx_run run;
+};
+/* operands: the bits of each, which the code reads and changes */
+extern "C" void wbcpu_run_ptx(wbcpu_ptx_site *site, uint64_t *operands, int count);
+
+/* The variable of a call */
+#define WBCPU_PTX_SITE(...)                                                              \
+    []() -> ::wbcpu_ptx_site & {                                                         \
+        static ::wbcpu_ptx_site site = {__FILE__, __LINE__, __VA_ARGS__,                 \
+                                        nullptr,  nullptr,  {}};                         \
+        return site;                                                                     \
+    }()
 
 namespace wbcpu
 {
@@ -30,23 +48,43 @@ template <class T> WBCPU_INLINE uint64_t ptx_bits(const T &value)
         return bits;
     }
 }
+struct ptx_input {
+    uint64_t bits;
+    void store(uint64_t) const {}
+};
+template <class T> struct ptx_output {
+    uint64_t bits;
+    T *out;
+    void store(uint64_t result) const
+    {
+        __builtin_memcpy(out, &result, sizeof *out);
+    }
+};
 /* By value: in templates g++ does not bind a reference to &p[i] of a __restrict__ pointer. */
-template <class T> WBCPU_INLINE wbcpu_ptx_operand ptx_in(const char *, T value)
+template <class T> WBCPU_INLINE ptx_input ptx_in(const char *, T value)
 {
-    return {ptx_bits(value), nullptr, sizeof value};
+    return {ptx_bits(value)};
 }
-template <class T>
-WBCPU_INLINE wbcpu_ptx_operand ptx_out(const char *constraint, T &value)
+template <class T> WBCPU_INLINE ptx_output<T> ptx_out(const char *constraint, T &value)
 {
-    return {*constraint == '+' ? ptx_bits(value) : 0, &value, sizeof value};
+    return {*constraint == '+' ? ptx_bits(value) : 0, &value};
 }
 template <class... Operands>
-WBCPU_INLINE void ptx(const char *file, int line, const char *code, Operands... operands)
+WBCPU_INLINE void ptx(wbcpu_ptx_site &site, Operands... operands)
 {
-    wbcpu_ptx_operand list[] = {operands..., {0, nullptr, 0}};
-    wbcpu_run_ptx(file, line, code, list, (int)sizeof...(operands));
-    for (const wbcpu_ptx_operand &o : list)
-        if (o.out) __builtin_memcpy(o.out, &o.bits, o.bytes);
+    uint64_t bits[] = {operands.bits..., 0};
+    const uint64_t *result = bits;
+#ifndef WBCPU_CHECKED
+    /* The lanes wait here and not in the library: the CPU predicts a return of another
+     * lane's stack wrongly. */
+    if (wbcpu_together work = __atomic_load_n(&site.together, __ATOMIC_ACQUIRE)) {
+        wbcpu_ptx_run run = {{bits, nullptr, site.run.tables[2]}, site.run.instruction};
+        wbcpu_run_together(~0u, &run, work);
+    } else
+#endif
+        wbcpu_run_ptx(&site, bits, (int)sizeof...(operands));
+    (operands.store(*result++), ...);
+    (void)result;
 }
 }  // namespace wbcpu
 

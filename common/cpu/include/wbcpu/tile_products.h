@@ -2,7 +2,8 @@
 #ifndef WBCPU_TILE_PRODUCTS_H
 #define WBCPU_TILE_PRODUCTS_H
 
-#include "float16.h"
+#include "../cuda_bf16.h"
+#include "../cuda_fp16.h"
 
 namespace wbcpu
 {
@@ -45,6 +46,29 @@ template <int N> inline void widen_halves(float *out, const uint16_t *p)
 #endif
     for (; i < N; i++)
         out[i] = half_to_float_soft(p[i]);
+}
+
+/* What products of this type are computed in */
+template <class T>
+using product_type = std::conditional_t<
+    std::is_same_v<T, double>, double, std::conditional_t<sizeof(T) == 1, int, float>>;
+
+/* Elements as products are computed, and back */
+template <int N, class Wide, class T> inline void widen(Wide *out, const T *p)
+{
+    if constexpr (std::is_same_v<T, __half>)
+        widen_halves<N>(out, (const uint16_t *)p);
+    else
+        for (int i = 0; i < N; i++)
+            out[i] = p[i];
+}
+template <int N, class T, class Wide> inline void narrow(T *out, const Wide *p)
+{
+    for (int i = 0; i < N; i++)
+        if constexpr (std::is_same_v<T, __half>)
+            out[i].__x = float_to_half_soft(p[i]);
+        else
+            out[i] = T(p[i]);
 }
 }  // namespace wbcpu
 #endif

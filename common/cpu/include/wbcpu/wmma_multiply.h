@@ -18,29 +18,6 @@ namespace wmma
 namespace wbcpu_wmma
 {
 
-/* The elements as what products are computed in */
-template <int N> inline void widen(float *out, const __half *p)
-{
-    wbcpu::widen_halves<N>(out, (const uint16_t *)p);
-}
-template <int N, class Wide, class T> inline void widen(Wide *out, const T *p)
-{
-    for (int i = 0; i < N; i++)
-        out[i] = p[i];
-}
-template <class T> struct product {
-    typedef float type;
-};
-template <> struct product<double> {
-    typedef double type;
-};
-template <> struct product<signed char> {
-    typedef int type;
-};
-template <> struct product<unsigned char> {
-    typedef int type;
-};
-
 struct lane_fragments {
     const void *a, *b, *c;
     void *d;
@@ -99,7 +76,7 @@ WBCPU_UNCHECKED void multiply(uint64_t value[32], unsigned present)
     }
     lane_fragments *lanes[32];
     memcpy(lanes, value, sizeof lanes);
-    typedef typename product<Factor>::type Wide;
+    typedef wbcpu::product_type<Factor> Wide;
     alignas(64) Factor raw_a[M][K], raw_b[K][N];
     alignas(64) C raw_c[M][N];
     alignas(64) D raw_d[M][N];
@@ -108,15 +85,15 @@ WBCPU_UNCHECKED void multiply(uint64_t value[32], unsigned present)
     collect<K>(raw_b, lanes, &lane_fragments::b);
     collect<M>(raw_c, lanes, &lane_fragments::c);
     for (int m = 0; m < M; m++)
-        widen<K>(a[m], raw_a[m]);
+        wbcpu::widen<K>(a[m], raw_a[m]);
     for (int k = 0; k < K; k++)
-        widen<N>(b[k], raw_b[k]);
+        wbcpu::widen<N>(b[k], raw_b[k]);
     wbcpu_tensor_multiplies(M * N * K);
     if constexpr (std::is_same<Wide, int>::value)
         memset(sums, 0, sizeof sums);
     else
         for (int m = 0; m < M; m++)
-            widen<N>(sums[m], raw_c[m]);
+            wbcpu::widen<N>(sums[m], raw_c[m]);
     wbcpu::multiply_tiles<M, N, K>(sums, a, b);
     for (int m = 0; m < M; m++)
         for (int n = 0; n < N; n++)
