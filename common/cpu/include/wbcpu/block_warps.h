@@ -56,7 +56,8 @@ inline void drop_sources(warp_slot &s, int threads, const bool *gone)
         unsigned lanes = 0;
         for (int i = first; i < end; i += 8)
             lanes |= mask_of_eight(gone + i) << (i - first);
-        if (lanes == 0 || lanes == ~0u >> (32 - (end - first))) continue; /* none, or all */
+        if (lanes == 0 || lanes == ~0u >> (32 - (end - first)))
+            continue; /* none, or all */
         for (int i = first; i < end; i++)
             if (!gone[i] && gone[s.source[i]]) s.source[i] = i;
     }
