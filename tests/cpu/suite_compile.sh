@@ -173,7 +173,21 @@ count_blocks() {
     build/host/translate "$1" "$TMP/t" &&
         grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
 }
-check_says "threads as loops" "15" count_blocks tests/cpu/whole_blocks.cu
+check_says "threads as loops" "16" count_blocks tests/cpu/whole_blocks.cu
+cat >"$TMP/left.cu" <<'END'
+__global__ void k(float *y, const float *x)
+{
+    float v = x[threadIdx.x];
+    v += __shfl_xor_sync(~0u, v, 1);
+    if (threadIdx.x < 32) {
+        v += __shfl_xor_sync(~0u, v, 2);
+        y[threadIdx.x] = v;
+    }
+}
+END
+count_tests() { build/host/translate "$TMP/left.cu" "$TMP/t" && grep -o "$1" "$TMP/t/left.cu.cpp" | wc -l; }
+check_says "only threads in an if may be left out" 2 count_tests 'if (wbcpu_gone'
+check_says "and rows of them" 2 count_tests 'if (::wbcpu::is_row_gone'
 check_says "kernels that call functions" "9" count_blocks tests/cpu/whole_calls.cu
 check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
 shown() { WBCPU_LOOPS=1 build/host/translate "$1" "$TMP/t"; }

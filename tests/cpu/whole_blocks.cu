@@ -174,6 +174,35 @@ __global__ void exits_early(float *y, const float *x, int n)
         *y += x[k];
     *y += __ballot_sync(0xffffffffu, t & 1) & 255;
 }
+// Rows and warps that are left out of an `if`; a loop of nothing but a barrier and a return
+__global__ void left_out(float *y, const float *x, int n)
+{
+    __shared__ float s[34][34], sums[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i];
+    s[threadIdx.x / 32][threadIdx.x % 32 + 1] = v;
+    if (threadIdx.x % 32 == 0) s[threadIdx.x / 32][0] = x[i] * 2;
+    __syncthreads();
+    v += s[threadIdx.x / 32][threadIdx.x % 32];
+    for (int o = 16; o > 0; o /= 2)
+        v += __shfl_down_sync(0xffffffffu, v, o);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        v = threadIdx.x * 32 < blockDim.x ? sums[threadIdx.x] : 0;
+        for (int o = 16; o > 0; o /= 2)
+            v += __shfl_down_sync(0xffffffffu, v, o);
+        y[i] = v;
+    } else {
+        y[i] = __shfl_sync(0xffffffffu, v, 5);
+    }
+    if (threadIdx.x < 20) y[i] += __shfl_xor_sync(0xfffffu, v, 1);
+    for (int k = 0; k < 3; k++) {
+        __syncthreads();
+        if (threadIdx.x % 16 == 0 || threadIdx.x / 64 == k) return;
+    }
+    y[i] += s[threadIdx.x / 32][threadIdx.x % 32 + 1] + threadIdx.x;
+}
 // Loops in which threads take turns, and such that look alike
 __shared__ int count_of_strides;
 __global__ void strides(float *y, const float *x, int n)
@@ -351,6 +380,7 @@ int main()
         same("memory that changes", changing, 1, threads);
         same("shuffles and votes", shuffled, 2, threads);
         same("threads that exit before a barrier", exits_early, 2, threads);
+        if (threads % 32 == 0) same("warps that are left out", left_out, 2, threads);
         same("loops in which threads take turns", strides, 2, threads);
         same("rows of threads that run loops together", rows, N / threads, threads);
         if (threads % 32 == 0) same("rows of a warp", normalized, 2, threads);

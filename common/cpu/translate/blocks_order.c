@@ -98,6 +98,25 @@ static int exits_early(const struct kernel *k)
     return 0;
 }
 
+/* The phases that not all threads come to: those in an IF, and after a return. In a loop
+ * what follows a return comes before it, too. */
+static unsigned long long phases_with_gone(const struct kernel *k)
+{
+    unsigned long long phases = 0;
+    for (int n = 0; n < k->item_count; n++) {
+        const struct item *item = &k->items[n];
+        int branch = item->kind == IF && item->by_thread;
+        if (!branch && !(item->effects & RETURNS)) continue;
+        int first = n + 1, end = branch ? item->of : k->item_count;
+        for (; !branch && first > 0 && k->items[first - 1].depth; first--)
+            ;
+        for (int m = first; m < end; m++)
+            if (k->items[m].phase >= 0 && (m <= n || k->items[m].phase != item->phase))
+                phases |= 1ull << k->items[m].phase;
+    }
+    return phases;
+}
+
 int arrange(struct kernel *k, int strides)
 {
     if (!number_phases(k, strides)) return 0;
@@ -106,6 +125,7 @@ int arrange(struct kernel *k, int strides)
             k->variables[k->items[n].stride.counter - 1].shape =
                 strides ? NEIGHBOURS : ANY;
     k->exits = exits_early(k);
+    k->gone = phases_with_gone(k);
     find_phases(k);
     return find_kept(k);
 }

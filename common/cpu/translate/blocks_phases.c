@@ -17,6 +17,11 @@ static int in_phase(unsigned long long phases, int phase)
     return (int)(phases >> phase & 1);
 }
 
+int may_be_gone(const struct kernel *k, int phase)
+{
+    return k->exits && in_phase(k->gone, phase);
+}
+
 /* The mask of a collective, and the check that all its lanes come by. */
 static void append_mask(struct buffer *b, struct kernel *k, int n, const struct call *c)
 {
@@ -88,7 +93,7 @@ int is_lane_variable(const struct kernel *k, const struct variable *v, int phase
 
 void append_begin(struct buffer *b, struct kernel *k, int phase, int first)
 {
-    if (!k->by_lane && k->exits && (phase || k->repeated & 1))
+    if (!k->by_lane && may_be_gone(k, phase))
         append_text(b, " if (wbcpu_gone[wbcpu_at]) continue;");
     for (int m = 0; m < k->variable_count; m++) {
         const struct variable *v = &k->variables[m];
@@ -204,7 +209,11 @@ int append_phase(struct buffer *b, struct kernel *k, int first)
         append_stride(b, k, first);
         return last;
     }
-    append_row(b, k, phase, " WBCPU_EACH_ROW {");
+    append_row(
+        b, k, phase,
+        may_be_gone(k, phase)
+            ? " WBCPU_EACH_ROW { if (::wbcpu::is_row_gone(wbcpu_gone + wbcpu_row)) continue;"
+            : " WBCPU_EACH_ROW {");
     int rows = append_rows(b, k, first);
     if (rows == 2) {
         append_text(b, " }\n");
@@ -224,6 +233,7 @@ int append_phase(struct buffer *b, struct kernel *k, int first)
         append_text(b, " }}}\n");
     }
     const struct item *end = &k->items[last];
+    int some_gone = may_be_gone(k, phase) || (k->exits && effects & RETURNS);
     if (end->kind == IF)
         append_number(
             b, " ::wbcpu::leave_out(wbcpu_off_%d, wbcpu_gone, wbcpu_count); {", last);
@@ -233,7 +243,7 @@ int append_phase(struct buffer *b, struct kernel *k, int first)
         if (c->statement != end->statement) continue;
         append_name(b, k, " ::wbcpu::exchange::", c->name);
         append_number(b, "(wbcpu_slots[%d], wbcpu_count", slot_of(c));
-        append_text(b, k->exits ? ", wbcpu_gone);" : ", nullptr);");
+        append_text(b, some_gone ? ", wbcpu_gone);" : ", nullptr);");
     }
     return last;
 }

@@ -380,7 +380,7 @@ static void append_arrays(struct rows *r)
 static int append_conditions(struct rows *r)
 {
     struct kernel *k = r->k;
-    int may_exit = k->exits && (r->phase || k->repeated & 1);
+    int may_exit = may_be_gone(k, r->phase);
     if (!r->guard_count && !may_exit) return 0;
     append_text(r->b, " bool wbcpu_whole = true; WBCPU_EACH_LANE_PARALLEL {{");
     append_lane_begin(r);

@@ -103,7 +103,7 @@ void append_stride(struct buffer *b, struct kernel *k, int n)
     append_pattern(b, k, v, " wbcpu_counter[wbcpu_x + wbcpu_i] = %N; }}");
     append_text(
         b, " wbcpu_turns[wbcpu_x / 16] = ::wbcpu::is_row(wbcpu_counter + wbcpu_x, ");
-    append_text(b, k->exits ? "wbcpu_gone + wbcpu_row); }" : "nullptr); }");
+    append_text(b, may_be_gone(k, phase) ? "wbcpu_gone + wbcpu_row); }" : "nullptr); }");
     append_text(
         b, " for (bool wbcpu_more = true; wbcpu_more;) { wbcpu_more = false;"
            " WBCPU_ROWS { if (!wbcpu_turns[wbcpu_x / 16]) continue;");

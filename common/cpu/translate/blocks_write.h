@@ -37,6 +37,8 @@ void append_branch(struct buffer *b, struct kernel *k, int n);
 /* Appends the phase whose first item is `first`; returns its last item. */
 int append_phase(struct buffer *b, struct kernel *k, int first);
 
+/* 1 if threads may have exited before the phase, or are left out by an `if`. */
+int may_be_gone(const struct kernel *k, int phase);
 /* 1 if the variable is one of each thread that only this phase uses. */
 int is_lane_variable(const struct kernel *k, const struct variable *v, int phase);
 

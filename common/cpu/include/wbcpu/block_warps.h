@@ -41,11 +41,26 @@ WBCPU_INLINE void give_vote(warp_slot &s, int thread, unsigned mask, int v)
     value_in<int>(s, thread) = v;
     s.mask[thread] = mask;
 }
+/* Bit n is set if threads[n] is. There are a multiple of 16 threads. */
+WBCPU_INLINE unsigned mask_of_eight(const bool *threads)
+{
+    uint64_t bytes;
+    memcpy(&bytes, threads, sizeof bytes);
+    return (unsigned)(bytes * 0x0102040810204080u >> 56); /* byte n to bit 56 + n */
+}
 /* A thread that has exited is not read. */
 inline void drop_sources(warp_slot &s, int threads, const bool *gone)
 {
-    for (int i = 0; i < threads; i++)
-        if (!gone[i] && gone[s.source[i]]) s.source[i] = i;
+    for (int first = 0; first < threads; first += 32) {
+        const int end = first + 32 < threads ? first + 32 : threads;
+        unsigned lanes = 0;
+        for (int i = first; i < end; i += 8)
+            lanes |= mask_of_eight(gone + i) << (i - first);
+        if (lanes == 0 || lanes == ~0u >> (32 - (end - first)))
+            continue; /* none, or all */
+        for (int i = first; i < end; i++)
+            if (!gone[i] && gone[s.source[i]]) s.source[i] = i;
+    }
 }
 /* result(lanes, values of the warp): of the lanes that have the same mask */
 template <class Result>

@@ -58,6 +58,14 @@ template <class T> WBCPU_INLINE void set_row(T *counter)
         counter[i] = (T)(counter[0] + (T)i);
 }
 
+/* 1 if all 16 threads of a row have exited: nothing is left to do. */
+WBCPU_INLINE bool is_row_gone(const bool *gone)
+{
+    unsigned long long half[2];
+    __builtin_memcpy(half, gone, sizeof half);
+    return (half[0] & half[1]) == 0x0101010101010101u;
+}
+
 /* The index of thread i of a row, from the index of the first one. In an unsigned
  * difference that one can have wrapped around. */
 template <bool minus, class T> WBCPU_INLINE auto neighbour(T first, T own, int i)
@@ -98,28 +106,31 @@ struct left_out {
     bool threads[1024];
     unsigned lanes[32]; /* of each warp */
 };
-/* `threads` holds those that do not take the branch, which the kernel has set. */
-inline void leave_out(left_out &off, bool *gone, int count)
+inline void count_lanes(left_out &off, int count)
 {
     for (int w = 0; w * 32 < count; w++)
         off.lanes[w] = 0;
+    for (int i = 0; i < count; i += 8)
+        off.lanes[i / 32] |= mask_of_eight(off.threads + i) << i % 32;
+}
+/* `threads` holds those that do not take the branch, which the kernel has set. */
+inline void leave_out(left_out &off, bool *gone, int count)
+{
     for (int i = 0; i < count; i++) {
-        off.threads[i] = off.threads[i] && !gone[i];
+        off.threads[i] = off.threads[i] & !gone[i];
         gone[i] |= off.threads[i];
-        off.lanes[i / 32] |= (unsigned)off.threads[i] << i % 32;
     }
+    count_lanes(off, count);
 }
 /* Changes to the other threads, for `else`. */
 inline void turn(left_out &off, bool *gone, int count)
 {
-    for (int w = 0; w * 32 < count; w++)
-        off.lanes[w] = 0;
     for (int i = 0; i < count; i++) {
         const bool before = off.threads[i];
         off.threads[i] = !gone[i];
         gone[i] = !before;
-        off.lanes[i / 32] |= (unsigned)off.threads[i] << i % 32;
     }
+    count_lanes(off, count);
 }
 inline void take_back(left_out &off, bool *gone, int count)
 {
