@@ -94,7 +94,7 @@ struct ptx_code {
     std::vector<ptx_instruction> instructions;
     std::vector<uint64_t> constants = {0};
     int operands = 0;  /* 1 + the last one that occurs */
-    int registers = 1; /* register 0: _, whose value nobody needs */
+    int registers = 1; /* register 0: _, whose value is not used */
     std::string error; /* what could not be read */
 };
 ptx_code parse_ptx(const char *text);
