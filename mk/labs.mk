@@ -58,7 +58,7 @@ BEGINS_COMPILE = $(patsubst -I%,-I$(CURDIR)/%,$(LAB_COMPILE)) -x c++-header \
     $(CURDIR)/common/cpu/include/cuda_runtime.h
 $(LAB_BEGINS):
 	@mkdir -p $(@D)
-	@echo '#include "../../../../common/cpu/include/cuda_runtime.h"' >$@
+	@echo '#include "../../../../common/cpu/include/cuda_runtime.h"' >$@.$$$$ && mv $@.$$$$ $@
 $(LAB_BEGINS:=.gch): %.gch: common/cpu/flags mk/toolchain.mk $(shell find common/cpu/include -type f) | % setup
 	$(Q)$(BEGINS_COMPILE) -o $@.$$$$ && mv $@.$$$$ $@
 

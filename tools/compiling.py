@@ -227,15 +227,15 @@ def check_written(source):
 
 
 def included(source, name):
-    """Files of the workbook that a source was compiled from."""
-    found = set()
+    """Files of the workbook that a source was compiled from. g++ reads what every source
+    begins with (mk/labs.mk) as text while another make replaces its compiled form."""
+    found, outside = set(), ("..", "common/cpu/", "build/host/begins/")
     for path in (f"{stems(source, name)}.d", source.made / f"{Path(name).name}.headers.d"):
         if not os.path.exists(path):
             continue
         rule = Path(path).read_text(errors="replace").replace("\\\n", " ").split("\n")[0]
         for word in rule.partition(": ")[2].split():
             path = os.path.relpath(os.path.normpath(os.path.join(source.src, word)), ROOT)
-            if (not path.startswith(("..", "common/cpu/")) and not path.endswith(".gch")
-                    and os.path.isfile(path)):
+            if not path.startswith(outside) and os.path.isfile(path):
                 found.add(path)
     return found

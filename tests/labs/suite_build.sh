@@ -38,6 +38,18 @@ END
 if grep -q "^begins: ." "$TMP/build/labs/settings"; then # g++
     check "g++ takes the compiled header" begins_compiled "$TMP/build"
     check "and check mode's" begins_compiled "$PWD/build/check"
+    begun_as_text() { # as when another make has just replaced the compiled header
+        cp "$TMP/build/labs/settings" "$TMP/settings"
+        header=$(sed -n 's/^begins: //p' "$TMP/settings") folder=build/host/begins/text.$$
+        mkdir -p "$folder" && cp "$header" "$folder" || return
+        sed -i "s,^begins: .*,begins: $folder/cuda_runtime.h," "$TMP/build/labs/settings"
+        FILE=$mine "$PYTHON" tools/lab.py lab03 --build "$TMP/build" --from labs --no-check
+        recorded '"breaches": \[\]'
+        rc=$?
+        rm -r "$folder" && mv "$TMP/settings" "$TMP/build/labs/settings" &&
+            lab FILE="$mine" && return $rc
+    }
+    check "without it the header is read, which is no breach" begun_as_text
 fi
 check "the device layer is part of what was built" \
     recorded '"common/cuda/vec\.cuh": "[0-9a-f]{64}"'
