@@ -22,6 +22,8 @@ import labkit  # noqa: E402
 CODE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".S", ".inl")
 # Programs that also run in a tree with solutions.
 KNOW_SOLUTIONS = re.compile(r"(Makefile|mk/[^/]+\.mk|tools/[^/]+\.(py|sh|awk))\Z")
+INCLUDE = re.compile(r'#\s*include\s+(["<])([^">]+)[">]')
+WORD = re.compile(r"[a-z]\w+", re.ASCII)
 LONG = 60  # characters of a line that does not occur in two files by chance
 
 
@@ -84,37 +86,49 @@ def solutions(root):
 
 # --- what defines a function of a lab ---------------------------------------------------
 
-def closure(path, known):
-    """The text of a file and of all that it includes, wherever a header of that name is."""
-    seen, text, wanted = set(), [], [path]
+def reached(path, included):
+    """A file and all that it includes."""
+    seen, wanted = set(), [path]
     while wanted:
         one = wanted.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        text.append(text_of(one))
-        if one.startswith("common/cpu/"):  # it pastes names of CUDA and of the back end
-            text[-1] = text[-1].replace("##", "")
-        for name in re.findall(r'#\s*include\s+["<]([^">]+)[">]', text[-1]):
-            wanted += known.get(os.path.basename(name), ())
-    return "\n".join(text)
+        if one not in seen:
+            seen.add(one)
+            wanted += included[one]
+    return seen
 
 
 def candidates(functions):
     """Files that can define a function: they, or what they include, name it or paste names
-    together. What is left out cannot have its name."""
+    together. What is left out cannot have its name. A header that is not next to the file
+    is any of that name."""
     known = collections.defaultdict(list)
-    code = [p for p in files() if p.endswith(CODE) and not p.startswith(("labs/", "starters/"))]
     for path in files():
         known[os.path.basename(path)].append(path)
+
+    def headers(path, text):
+        for quote, header in INCLUDE.findall(text):
+            named = known.get(os.path.basename(header), [])
+            near = os.path.normpath(os.path.join(os.path.dirname(path), header))
+            yield from [near] if quote == '"' and near in named else named
+
     name = re.compile(r"\b(%s)\b|##" % "|".join(functions))
-    return [path for path in code if name.search(closure(path, known))]
+    included, names_one = {}, set()
+    for path in files():
+        text = text_of(path)
+        if path.startswith("common/cpu/"):  # it pastes names of CUDA and of the back end
+            text = text.replace("##", "")
+        if name.search(text):
+            names_one.add(path)
+        included[path] = list(headers(path, text))
+    return [path for path in files()
+            if path.endswith(CODE) and not path.startswith(("labs/", "starters/"))
+            and reached(path, included) & names_one]
 
 
 def has_body(text, functions):
     """Is one of the functions defined in preprocessed text? Its parameters and a body or an
     attribute follow its name there."""
-    named = [f for f in functions if f in text]
+    named = sorted(set(WORD.findall(text)).intersection(functions))
     if not named:
         return False
     for name in re.finditer(r"\b(?:%s)\b\s*\(" % "|".join(named), text):
