@@ -33,10 +33,11 @@ $(B)/objects/common/cpu/units/blas.o: FILE_FLAGS = -fsanitize=thread -Wno-tsan \
     --param=tsan-instrument-func-entry-exit=0
 $(B)/objects/common/cpu/units/blas.o: COPIES = && $(CHECK_COPIES) $@
 endif
-# Loops that -O2 does not turn into vector code, and an interpreter that is as fast with -O1
-$(B)/objects/common/cpu/units/loops.o: FILE_FLAGS = -O3 -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
-$(B)/objects/common/cpu/check/units/loops.o: FILE_FLAGS = -O3
-$(B)/objects/common/cpu/units/ptx.o: FILE_FLAGS = $(if $(filter file,$(origin OPT)),-O1)
+# Loops that -O2 does not turn into vector code, and an interpreter that is as fast with
+# -O1. Under sanitizers, that would take longer to compile than to run.
+$(B)/objects/common/cpu/units/loops.o: FILE_FLAGS = $(if $(SANITIZE),,-O3) -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
+$(B)/objects/common/cpu/check/units/loops.o: FILE_FLAGS = $(if $(SANITIZE),,-O3)
+$(B)/objects/common/cpu/units/ptx.o: FILE_FLAGS = $(if $(SANITIZE),,-O1)
 
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \
@@ -71,7 +72,7 @@ bench-cpu-gemm: $(B)/bench/cpu_gemm | setup  ##+ measure: GEMMs on the CPU, comp
 	@$(PYTHON) bench/cpu_gemm.py $<
 
 # --- sanitizers -------------------------------------------------------------------------
-SANITIZED := BACKEND=cpu BUILD=build/cpu-asan OPT=-O1 \
+SANITIZED := BACKEND=cpu BUILD=build/cpu-asan OPT=-O0 \
              SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 asan-programs:
 	@$(MAKE) $(SANITIZED) $(CPU_TESTS:$(B)/%=build/cpu-asan/%)

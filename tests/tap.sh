@@ -67,12 +67,12 @@ skip() { echo "ok - $1 # SKIP $2"; }
 # How many ranks or shares the back end can run: GPUs, or on the CPU as many as asked for.
 devices() { [ "$BACKEND" = cpu ] && echo 99 || nvidia-smi -L | wc -l; }
 
-# reuse_build FOLDER [NAME]: starts the suite's own build folder as a copy of what is
+# reuse_build FOLDER [NAME [PART]]: starts the suite's own build folder as a copy of what is
 # built. NAME is what make calls the folder. Dependency files contain it, and with it make
-# rebuilds what is out of date.
+# rebuilds what is out of date. PART is copied too.
 reuse_build() {
     mkdir -p "$1"
-    (cd "$B" && for part in libwbcpu.a objects/common objects/grader grader; do
+    (cd "$B" && for part in libwbcpu.a objects/common objects/grader grader ${3-}; do
         [ ! -e $part ] || cp -a --parents $part "$1/"
     done)
     find "$1/objects" -name '*.d' -exec sed -i "s,^$B/,${2:-$1}/," {} +

@@ -245,7 +245,7 @@ for compiler in clang++ g++-11; do
 done
 
 echo "# sanitizers"
-sanitized() { make BACKEND=cpu asan-programs; }
+sanitized() { make -s -j2 BACKEND=cpu asan-programs; }
 check "a build with AddressSanitizer and UndefinedBehaviorSanitizer" sanitized
 export ASAN_OPTIONS=detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
 for program in language warps blocks runtime backend; do
