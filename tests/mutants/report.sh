@@ -22,7 +22,7 @@ file=$(ls tests/mutants/"$lab/$name".{edit,cu} "$solution/ladder/$name.cu" 2>/de
 case $name:$file in
 solution:) source=$solution ;;
 *.edit)
-    of=$(header_of of "$file")
+    of=$(header_of of "$file") mutant_dtypes=$(dtypes_of "$lab" "$case")
     mutant_edit "$(ls "$solution"/${of:-*.cu})" "$file" "$source" ;;
 *:?*) cp "$file" "$source" && copy_headers "$(dirname "$file")" ;;
 *) echo "$1: no such mutant, rung or solution" >&2; false ;;
