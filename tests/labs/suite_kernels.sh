@@ -114,7 +114,7 @@ check_says "nothing is rebuilt when nothing is new" "up to date" \
 if [ ! -d solutions ]; then
     skip "a lab that ./grade has passed is taken" "this tree has no solutions/"
 else
-    real=$TMP/real mine=$TMP/real/labs/lab03_rmsnorm/rmsnorm.cu
+    real=$TMP/real mine=$TMP/real/labs/lab02_rope/rope.cu
     mkdir -p "$real/labs" "$real/$B"
     for shared in Makefile mk tools common grader grade reference solutions; do
         ln -s "$PWD/$shared" "$real/$shared"
@@ -122,27 +122,27 @@ else
     mkdir -p build/data && ln -s "$PWD/build/host" "$PWD/build/data" "$real/build/"
     reuse_build "$real/$B" "$B" objects/solutions
     (B=build/check; reuse_build "$real/build/check" build/check)
-    cp -r labs/lab03_rmsnorm "$real/labs/"
+    cp -r labs/lab02_rope "$real/labs/"
     in_real() { (cd "$real" && "$@"); }
     make_real() { in_real make -s BACKEND="$BACKEND" OPT="$QUICK" "$@"; }
-    grade_real() { make_real lab03 "$@" && BUILD=$B in_real ./grade lab03; }
+    grade_real() { make_real lab02 "$@" && BUILD=$B in_real ./grade lab02; }
     table_says() {
         make_real "$B/kernels.o" && grep -qE "$1" "$real/$B/kernels/table.c"
     }
     check "full points by FROM=solutions" grade_real FROM=solutions
-    check "are not the learner's: the solution is taken" table_says "rmsnorm_forward .*solution"
-    cp solutions/lab03_rmsnorm/*.cu* "$real/labs/lab03_rmsnorm/"
+    check "are not the learner's: the solution is taken" table_says "rope_forward .*solution"
+    cp solutions/lab02_rope/*.cu* "$real/labs/lab02_rope/"
     check "full points of the learner's own file" grade_real
-    check "count: all its functions are taken" table_says "rmsnorm_backward +f32 f16 bf16 +yours"
+    check "count: all its functions are taken" table_says "rope_backward +f32 f16 bf16 +yours"
     check "and counted" table_says "kernels: [1-9][0-9]* of [1-9][0-9]* are yours .--kernels"
-    check "and a program can ask" table_says 'yours\[\] = .*"rmsnorm_forward", '
+    check "and a program can ask" table_says 'yours\[\] = .*"rope_forward", '
     check "none from elsewhere" sh -c "! grep -q solution '$real/$B/kernels/table.c'"
-    sed -i 's/return residual_forward<E>(/return WB_TODO; &/' "$mine"
-    check "edited: no longer" table_says "rmsnorm_forward .*solution .edited since it passed"
+    sed -i 's/if (ld < (long long)H/if (sign < 0.0f) return WB_TODO; &/' "$mine"
+    check "edited: no longer" table_says "rope_forward .*solution .edited since it passed"
     check "  and counted" table_says "kernels: 0 of .* are yours, [1-9][0-9]* changed since they passed"
     grade_real >/dev/null 2>&1
-    check "half of the lab passes again: it is taken" table_says "rmsnorm_forward +f32 f16 bf16 +yours"
-    check "the other half is the solution's" table_says "rmsnorm_residual_forward +f32 f16 bf16 +solution"
+    check "half of the lab passes again: it is taken" table_says "rope_forward +f32 f16 bf16 +yours"
+    check "the other half is the solution's" table_says "rope_backward +f32 f16 bf16 +solution"
 fi
 
 # A lab of several parts that share a header. Each part has a kernel template of the
