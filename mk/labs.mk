@@ -149,7 +149,7 @@ HANDOUT_TARGET ?= portable
 handout: | setup  ## course: a tree without solutions: make handout OUT=folder [LADDER=1]
 	@$(if $(and $(filter command,$(origin OUT)),$(OUT)),, \
 	    echo "make handout OUT=folder: name the folder to write"; exit 1)
-	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) OPT="$(PIC)" \
+	@$(MAKE) BACKEND=cpu BUILD=build/handout/cpu CPU_TARGET=$(HANDOUT_TARGET) OPT="$(OPT) $(PIC)" \
 	    build/handout/cpu/fallback.a
 	@$(if $(NVCC),$(MAKE) BACKEND=cuda BUILD=build/handout/cuda LINEINFO= \
 	    ARCHS="$(call known_archs,$(ALL_ARCHS))" build/handout/cuda/fallback.a)

@@ -21,6 +21,7 @@ MAKE_ALL = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 BUILD_TESTS = $(MAKE_ALL) $(B)/kernels.o && $(MAKE_ALL) test-programs
 
 # Kernels compile while packages are downloaded.
+test: export SHARED_OPT = -O0
 test: build/host/setup.base  ## develop: every test (installs what it needs)
 	@$(MAKE_ALL) build/host/setup.test $(B)/kernels.o
 	@$(MAKE_ALL) test-programs $(CRITERION)

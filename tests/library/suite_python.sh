@@ -4,7 +4,7 @@
 . "$(dirname "$0")/tiny.sh"
 check "make python" make -s BACKEND="$BACKEND" BUILD="$B" python
 WARPBOOK_BUILD=$PWD/$B
-[ "$BACKEND" = cuda ] || WARPBOOK_BUILD=$PWD/$B/shared
+[ "$BACKEND" = cuda ] || WARPBOOK_BUILD=$PWD/$B/shared${SHARED_OPT-}
 export WARPBOOK_BUILD
 
 python=$("$PYTHON" -c 'import sys; print(sys.executable)')
