@@ -29,6 +29,23 @@ static unsigned long long shuffled(const job *j, unsigned long long i)
     return (unsigned long long)(place % j->blocks);
 }
 
+static uint3 index_of(unsigned long long number, const dim3 &size)
+{
+    return uint3{
+        (unsigned)(number % size.x), (unsigned)(number / size.x % size.y),
+        (unsigned)(number / size.x / size.y)};
+}
+uint3 block_index(const wbcpu_launch &l, unsigned long long number)
+{
+    const dim3 &c = l.cluster;
+    if (c.y * c.z == 1) return index_of(number, l.grid); /* in a row, as in the grid */
+    const dim3 clusters(l.grid.x / c.x, l.grid.y / c.y, l.grid.z / c.z);
+    uint3 first = index_of(number / l.cluster_blocks(), clusters);
+    uint3 rank = index_of(number % l.cluster_blocks(), c);
+    return uint3{
+        first.x * c.x + rank.x, first.y * c.y + rank.y, first.z * c.z + rank.z};
+}
+
 bool next_block(worker *w)
 {
     job *j = w->job;
@@ -46,10 +63,7 @@ bool next_block(worker *w)
         w->last_block = w->block + j->chunk < j->blocks ? w->block + j->chunk : j->blocks;
     }
     unsigned long long b = j->seed && !w->gang ? shuffled(j, w->block) : w->block;
-    blockIdx.x = (unsigned)(b % j->launch.grid.x);
-    b /= j->launch.grid.x;
-    blockIdx.y = (unsigned)(b % j->launch.grid.y);
-    blockIdx.z = (unsigned)(b / j->launch.grid.y);
+    blockIdx = block_index(j->launch, b);
     threadIdx = uint3{0, 0, 0};
     w->thread = 0;
     w->sequential = true;

@@ -79,6 +79,19 @@ extern "C" void *wbcpu_cluster_map(void *p, int rank)
     }
     misuse("calls cluster_map with an address outside shared memory");
 }
+extern "C" unsigned wbcpu_cluster_rank_of(const void *p)
+{
+    gang *g = async_of(self())->of;
+    size_t i = 0;
+    for (const module &m : modules()) {
+        for (size_t rank = 0; rank < g->memory.size(); rank++)
+            if ((uintptr_t)p - (uintptr_t)g->memory[rank][i] < m.bytes)
+                return (unsigned)rank;
+        i++;
+    }
+    if (g->memory.empty() && in_shared(self(), p, 1)) return 0; /* without clusters */
+    misuse("asks for the rank of an address outside shared memory");
+}
 
 /* --- the cluster barrier ------------------------------------------------------------ */
 
@@ -214,6 +227,10 @@ extern "C" int wbcpu_cluster_rank()
 {
     return async_of(self())->rank;
 }
+extern "C" void wbcpu_cluster_dims(dim3 *blocks)
+{
+    *blocks = self()->job->launch.cluster;
+}
 extern "C" void wbcpu_cluster_arrive()
 {
     worker *w = self();
@@ -295,7 +312,7 @@ bool run_gangs(job *j, worker *first, void (*run)(void *job, worker *w))
 {
     gang g;
     g.grid = runs_together(*j);
-    g.size = g.grid ? (int)j->blocks : j->launch.cluster;
+    g.size = g.grid ? (int)j->blocks : (int)j->launch.cluster_blocks();
     size_t size = (size_t)g.size;
     g.memory.resize(size), g.left.resize(size), g.syncs.resize(size);
     g.turn_of = std::vector<std::condition_variable>(size);

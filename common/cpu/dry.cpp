@@ -220,7 +220,7 @@ static void run_some(
  * number. */
 static int pick(
     unsigned long long blocks[16], unsigned long long n, unsigned long long row,
-    int cluster)
+    unsigned cluster)
 {
     int count = 0;
     if (n <= 12) {
@@ -242,7 +242,7 @@ void dry_launch(job *j, worker **w, void (*run)(void *, worker *))
     unsigned long long n = j->blocks, list[16];
     chunks_before = chunks;
     if (mode == WBCPU_DRY_SAMPLE) {
-        int count = pick(list, n, j->launch.grid.x, j->launch.cluster);
+        int count = pick(list, n, j->launch.grid.x, j->launch.cluster_blocks());
         if ((unsigned long long)count < n) ran_all = false;
         int most = 0;
         for (int i = 0; i < count; i++) {

@@ -42,7 +42,7 @@ wbcpu_launch_known(const void *address, const wbcpu_kernel_call *call)
         }
         launcher = found->second.launcher;
     }
-    wbcpu_name_next_launch(address, 1, call->cooperative);
+    wbcpu_name_next_launch(address, call->cluster, call->cooperative);
     launcher((void (*)())address, call);
     return cudaPeekAtLastError();
 }

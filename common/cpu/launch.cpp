@@ -41,16 +41,22 @@ bool accept_launch(wbcpu_launch *l)
     return accepts(l) && check::accept_launch(l);
 }
 
-/* Sets *made to what the kernel has launched. False: another thread's launch has paused in
- * the meantime, so this one is for the queue. */
+struct outcome {
+    children *made;    /* what the kernel has launched */
+    uint64_t clusters; /* the kernel asks for them, and has done nothing; 0: none */
+};
+
+/* False: another thread's launch has paused in the meantime, so this one is for the
+ * queue. */
 static bool
-run_grid(const wbcpu_launch *l, cudaStream_t stream, bool may_pause, children **made)
+run_grid(const wbcpu_launch *l, cudaStream_t stream, bool may_pause, outcome *result)
 {
     pool *p = get_pool();
     std::lock_guard<std::mutex> hold(p->launching);
     if (must_queue()) return false;
     static job j; /* stays while the launch is paused; launching is locked */
     j.most_threads = 0;
+    j.clusters = 0;
     j.stopped = false;
     j.children = nullptr;
     j.stream = stream;
@@ -77,17 +83,17 @@ run_grid(const wbcpu_launch *l, cudaStream_t stream, bool may_pause, children **
     check::begin_kernel(*l);
     check::begin_launch(j);
     bool ran = true;
-    if ((l->cluster > 1 || runs_together(j)) && !is_dry())
+    if ((l->cluster_blocks() > 1 || runs_together(j)) && !is_dry())
         ran = run_gangs(&j, p->workers[0], run_blocks);
     else if (is_dry())
         dry_launch(&j, &p->workers[0], run_blocks);
     else
         run_on_workers(p, !j.alone, run_blocks, &j);
     join_helpers(&j);
-    check::end_launch();
+    check::end_launch(j);
     check::end_kernel();
     close_device_memory();
-    *made = j.children;
+    *result = {j.children, j.clusters};
     if (!ran) fail(refuse_for_threads(l));
     if (unsigned most = j.most_threads) {
         fail(refuse_launch(
@@ -100,6 +106,33 @@ run_grid(const wbcpu_launch *l, cudaStream_t stream, bool may_pause, children **
 extern "C" void wbcpu_refuse_launch(unsigned most)
 {
     self()->job->most_threads = most;
+}
+
+constexpr int cluster_bits = 20; /* of a dimension; larger ones are refused */
+
+extern "C" bool wbcpu_in_other_clusters(unsigned x, unsigned y, unsigned z)
+{
+    job *j = self()->job;
+    const dim3 &c = j->launch.cluster;
+    if (c.x == x && c.y == y && c.z == z) return false;
+    auto bits = [](unsigned n) {
+        return (uint64_t)(n >> cluster_bits ? (1u << cluster_bits) - 1 : n);
+    };
+    j->clusters = bits(x) | bits(y) << cluster_bits | bits(z) << 2 * cluster_bits;
+    j->stopped = true;
+    return true;
+}
+/* The same launch in the clusters of the kernel's __cluster_dims__ */
+static void run_in_clusters(wbcpu_launch l, uint64_t clusters)
+{
+    auto dimension = [=](int i) {
+        return (unsigned)(clusters >> i * cluster_bits) & ((1u << cluster_bits) - 1);
+    };
+    const dim3 theirs(dimension(0), dimension(1), dimension(2));
+    if (l.cluster_blocks() > 1)
+        fail(refuse_other_clusters(&l, theirs));
+    else
+        l.cluster = theirs, run_launch(&l);
 }
 
 void read_shuffle()
@@ -151,17 +184,19 @@ static bool may_pause(const wbcpu_launch *l)
 void run_launch(const wbcpu_launch *l)
 {
     if (!accepts(l)) return;
-    children *made;
+    outcome result;
     std::shared_ptr<node> kept;
     const cudaStream_t stream = l->stream;
     if (may_pause(l)) {
         kept = std::make_shared<node>(run_kept, delete_kept, keep(l));
         l = static_cast<wbcpu_launch *>(kept->work);
     }
-    if (!run_grid(l, stream, kept != nullptr, &made))
+    if (!run_grid(l, stream, kept != nullptr, &result))
         run_after_paused(stream, run_kept, delete_kept, keep(l));
+    else if (result.clusters)
+        run_in_clusters(*l, result.clusters);
     else if (!kept || !keep_if_paused(kept))
-        run_children(made);
+        run_children(result.made);
 }
 
 extern "C" void

@@ -64,6 +64,13 @@ static cudaError_t refuse_cooperative(const wbcpu_launch *l)
     return cudaErrorCooperativeLaunchTooLarge;
 }
 
+cudaError_t refuse_other_clusters(const wbcpu_launch *l, const dim3 &theirs)
+{
+    return refuse_launch(
+        l, shape("clusters of", l->cluster),
+        ("the kernel's __cluster_dims__ are" + shape("", theirs)).c_str());
+}
+
 cudaError_t refuse_for_threads(const wbcpu_launch *l)
 {
     refuse_launch(
@@ -72,6 +79,15 @@ cudaError_t refuse_for_threads(const wbcpu_launch *l)
             shape("grid", l->grid),
         "launch fewer blocks, or raise the limits (ulimit -u, ulimit -v)");
     return cudaErrorCooperativeLaunchTooLarge;
+}
+
+static bool fits_clusters(const wbcpu_launch *l)
+{
+    const dim3 &g = l->grid, &c = l->cluster;
+    const unsigned most = max_cluster;
+    return c.x - 1 < most && c.y - 1 < most && c.z - 1 < most &&
+           l->cluster_blocks() <= most && g.x % c.x == 0 && g.y % c.y == 0 &&
+           g.z % c.z == 0;
 }
 
 cudaError_t check_launch(const wbcpu_launch *l)
@@ -91,11 +107,12 @@ cudaError_t check_launch(const wbcpu_launch *l)
         return refuse_launch(
             l, shape("grid", g),
             "use 1 to 2147483647 blocks in x, 1 to 65535 in y and z");
-    if (l->cluster > max_cluster || g.x % l->cluster)
+    if (!fits_clusters(l))
         return refuse_launch(
-            l, shape("grid", g) + " in clusters of " + std::to_string(l->cluster),
-            "use clusters of at most 16 blocks, and a grid whose x is a multiple of that");
-    if (l->cooperative && l->cluster > 1 && check::enabled)
+            l, shape("grid", g) + shape(" in clusters of", l->cluster),
+            "use clusters of 1 to 16 blocks, and in each dimension a grid that is a multiple "
+            "of the cluster");
+    if (l->cooperative && l->cluster_blocks() > 1 && check::enabled)
         return refuse_launch(
             l, "a cooperative launch in clusters",
             "check mode does not support both: launch it without clusters");

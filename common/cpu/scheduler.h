@@ -55,6 +55,7 @@ struct job {
     bool alone;                /* one worker runs all blocks: chunk == blocks */
     unsigned long long id;
     std::atomic<unsigned> most_threads{0}; /* exceeded __launch_bounds__, or 0 */
+    std::atomic<uint64_t> clusters{0}; /* of the kernel's __cluster_dims__, if others */
     uint64_t seed;                         /* 0: natural order */
     unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */
@@ -126,6 +127,8 @@ inline size_t stacks_bytes(const worker *w) /* of all its stacks, from w->stacks
 extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 
 /* blocks.cpp */
+/* Blocks are numbered along x, then y, then z; in clusters, one cluster after another. */
+uint3 block_index(const wbcpu_launch &l, unsigned long long number);
 bool next_block(worker *w); /* moves to the first thread of the next block; false: none */
 /* Runs the blocks [from, to), then those that no worker has taken. */
 void run_blocks_of(job *j, worker *w, unsigned long long from, unsigned long long to);

@@ -90,7 +90,7 @@ void poison_shared(const job *j)
     wbcpu_block++;
     fill(wbcpu_dynamic_shared, j->launch.shared_bytes, filling);
     open_file_arrays();
-    if (j->launch.cluster > 1)
+    if (j->launch.cluster_blocks() > 1)
         for (wbcpu_array *a = arrays; a; a = a->next)
             wbcpu_open_array(a);
 }

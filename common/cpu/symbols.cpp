@@ -97,18 +97,16 @@ const char *function_at(const void *start)
 
 /* --- the next launch ---------------------------------------------------------------- */
 
-static thread_local next_launch next = {nullptr, 1, false};
+static thread_local next_launch next = {nullptr, dim3(1), false};
 
-extern "C" void wbcpu_name_next_launch(const void *kernel, int cluster, bool cooperative)
+extern "C" void wbcpu_name_next_launch(const void *kernel, dim3 cluster, bool cooperative)
 {
-    next = {
-        function_at(kernel), (uint8_t)(cluster < 1 ? 1 : cluster > 255 ? 255 : cluster),
-        cooperative};
+    next = {function_at(kernel), cluster, cooperative};
 }
 next_launch take_next_launch()
 {
     next_launch now = next;
-    next = {nullptr, 1, false};
+    next = {nullptr, dim3(1), false};
     return now;
 }
 }  // namespace wbcpu

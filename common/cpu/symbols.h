@@ -2,6 +2,8 @@
 #ifndef WBCPU_SYMBOLS_H
 #define WBCPU_SYMBOLS_H
 
+#include "include/cuda_runtime.h"
+
 #include <functional>
 #include <link.h>
 #include <string>
@@ -21,7 +23,7 @@ const char *function_at(const void *start);
 /* What wbcpu_name_next_launch said, once. */
 struct next_launch {
     const char *name; /* NULL: as the source of the launch calls it */
-    uint8_t cluster;
+    dim3 cluster;
     bool cooperative;
 };
 next_launch take_next_launch();

@@ -233,6 +233,7 @@ void finish(int status); /* writes the JSON and ends the process */
 
 void count_access(worker *w, const access &a, bool shared);
 void count_launch(const job &j);
+void count_no_launch(const job &j);
 void count_launch_end();
 /* All live lanes of the running warp have met, or the block ends: their accesses since the
  * last time form requests. (count_access itself notices that another warp runs.) */

@@ -111,7 +111,7 @@ static void not_begun(const touch &t)
     f->message = format(
         "%s %s, and nothing says that this block has started", verb(t), f->what.c_str());
     f->fix =
-        "call cluster_sync() in all blocks before the first access to another block's "
+        "call " CLUSTER_SYNC " in all blocks before the first access to another block's "
         "shared memory";
     publish(f);
 }
@@ -124,7 +124,7 @@ static void not_alive(const touch &t, uint64_t block, unsigned thread)
     f->message = format(
         "%s %s; that block does not wait for the access, and may have exited before it",
         verb(t), f->what.c_str());
-    f->fix = "call cluster_sync() in all blocks after the last access to another block's "
+    f->fix = "call " CLUSTER_SYNC " in all blocks after the last access to another block's "
              "shared memory";
     publish(f);
 }

@@ -9,6 +9,9 @@
 
 #include "cell.h"
 
+/* What orders accesses of the blocks of a cluster, as findings call it */
+#define CLUSTER_SYNC "cluster_sync() or this_cluster().sync()"
+
 namespace wbcpu::check
 {
 /* Shared memory lies in thread-local storage of the CPU thread that runs the block. These

@@ -204,6 +204,13 @@ void count_launch(const job &j)
     running->warps += j.blocks * ((j.threads + 31) / 32);
     begin_sectors();
 }
+/* It did nothing, and begins again in clusters. */
+void count_no_launch(const job &j)
+{
+    running->launches--;
+    running->blocks -= j.blocks;
+    running->warps -= j.blocks * ((j.threads + 31) / 32);
+}
 void count_launch_end()
 {
     if (running) finish_warp();

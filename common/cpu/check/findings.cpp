@@ -39,8 +39,7 @@ uint3 index_in_block(unsigned t)
 }
 uint3 index_in_grid(unsigned long long b)
 {
-    unsigned x = gridDim.x, y = gridDim.y;
-    return uint3{(unsigned)(b % x), (unsigned)(b / x % y), (unsigned)(b / x / y)};
+    return block_index(self()->job->launch, b);
 }
 std::string thread_text(uint3 b, uint3 t)
 {

@@ -23,7 +23,7 @@ static inline bool start(size_t)
 /* Unnamed parameters: see the names in the comments. */
 WBCPU_HOOK(void polled(const void *)) /* a volatile read */
 WBCPU_HOOK(void begin_launch(const job &))
-WBCPU_HOOK(void end_launch())
+WBCPU_HOOK(void end_launch(const job &))
 WBCPU_HOOK(void begin_block(worker *))
 WBCPU_HOOK(void end_block(worker *))
 WBCPU_HOOK(void thread_exits(worker *))

@@ -31,7 +31,7 @@ static void too_early(const uint64_t *barrier, const initialisation &m, const vo
         "uses %s; %s initialises it at %s, and nothing orders the two", f->what.c_str(),
         thread_text(f->other_block, f->other_thread).c_str(), text_of(f->other).c_str());
     bool own = block == self()->block;
-    f->fix = format("put a %s() between the two", own ? "__syncthreads" : "cluster_sync");
+    f->fix = format("put %s between the two", own ? "a __syncthreads()" : CLUSTER_SYNC);
     publish(f);
 }
 

@@ -2,7 +2,7 @@
  * write, race unless something orders them. The order is computed, not observed: a race is
  * found whatever order the threads happen to run in.
  */
-#include "cell.h"
+#include "cluster.h"
 #include "memory.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ fix_of(const char *kind, unsigned thread, unsigned other, bool same_block)
         return "give each thread an element of its own, use an atomic operation, or put a "
                "__syncthreads() between the two";
     if (!same_block)
-        return "put a cluster_sync(), which all blocks of the cluster call, between the two";
+        return "put " CLUSTER_SYNC ", which all blocks of the cluster call, between the two";
     if (thread / 32 == other / 32)
         return "put a __syncthreads() between the two; a __syncwarp() is enough within a warp";
     return "put a __syncthreads() between the two";

@@ -51,10 +51,11 @@ void begin_launch(const job &j)
     order_launch();
     count_launch(j);
 }
-void end_launch()
+void end_launch(const job &j)
 {
     settle_equal_writes();
     settle_compared();
+    if (j.clusters) count_no_launch(j);
     count_launch_end();
 }
 

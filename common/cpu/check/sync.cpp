@@ -1,5 +1,6 @@
 /* sync.cpp - are barriers and warp collectives used as CUDA demands? */
 #include "../async.h"
+#include "cluster.h"
 #include "counts.h"
 #include "hooks.h"
 #include "host.h"
@@ -320,8 +321,8 @@ static const char *fix_of_deadlock(const std::string &waits)
         return "compare the bytes that mbarrier_expect names with those of the copies, the "
                "arrivals with the count of mbarrier_init, and the parity with the phase";
     if (waits.find("cluster_wait") == 0)
-        return "let all threads of all blocks of the cluster call cluster_sync() the same "
-               "number of times";
+        return "let all threads of all blocks of the cluster call " CLUSTER_SYNC
+               " the same number of times";
     if (waits.find("grid.sync") == 0)
         return "let all threads of all blocks call grid.sync() the same "
                "number of times";

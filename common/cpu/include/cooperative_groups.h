@@ -1,5 +1,6 @@
 /* cooperative_groups.h - the grid, the block, tiles of 1, 2, 4, 8, 16 or 32 threads, larger
- * ones (wbcpu/large_tiles.h), and groups of any lanes of a warp (wbcpu/coalesced.h). */
+ * ones (wbcpu/large_tiles.h), groups of any lanes of a warp (wbcpu/coalesced.h), and the
+ * cluster (wbcpu/cluster_group.h). */
 #ifndef WBCPU_COOPERATIVE_GROUPS_H
 #define WBCPU_COOPERATIVE_GROUPS_H
 
@@ -218,21 +219,8 @@ WBCPU_INLINE grid_group this_grid()
     return grid_group();
 }
 
-struct cluster_group {
-    template <class T = int> void sync() const
-    {
-        static_assert(
-            sizeof(T) == 0,
-            "this_cluster() is not supported by the CPU back end: "
-            "use launch_cluster and cluster_sync of cuda/cluster.cuh");
-    }
-};
-WBCPU_INLINE cluster_group this_cluster()
-{
-    return cluster_group();
-}
-
 }  // namespace cooperative_groups
+#include "wbcpu/cluster_group.h"
 #include "wbcpu/coalesced.h"
 #include "wbcpu/large_tiles.h"
 #endif

@@ -130,7 +130,7 @@ static int find_template(struct kernel *k, int i)
     i = previous(s, i);
     while (token_in(s, i, "static inline extern void") || is(s, i, ")") ||
            (i >= 0 && s->tokens[i].kind == STRING)) {
-        if (is(s, i, ")") && !is(s, i = previous(s, mate(s, i)), "__launch_bounds__"))
+        if (is(s, i, ")") && !is_launch_attribute(s, i = previous(s, mate(s, i))))
             return 0;
         i = previous(s, i);
     }
@@ -148,7 +148,7 @@ static int find_open(struct kernel *k, int i)
     for (i = next(s, i); is_name(s, i) && !is_macro(s, i); i = next(s, i)) {
         if (s->tokens[i].in_directive || !is(s, next(s, i), "(")) continue;
         k->open = next(s, i);
-        if (!is(s, i, "__launch_bounds__")) return 1;
+        if (!is_launch_attribute(s, i)) return 1;
         i = mate(s, k->open);
         if (i < 0) return 0;
     }

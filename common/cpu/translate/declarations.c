@@ -1,4 +1,5 @@
-/* declarations.c - rewrites __shared__, __constant__, __launch_bounds__, __noinline__. */
+/* declarations.c - rewrites __shared__, __constant__, __launch_bounds__, __cluster_dims__,
+ * __noinline__. */
 #include "tokens.h"
 
 #include <stdlib.h>
@@ -249,17 +250,19 @@ static void shared(struct source *s, int i, struct scopes *in)
     after_shared(s, i, end, in);
 }
 
-/* --- __launch_bounds__ ---------------------------------------------------------------- */
+/* --- __launch_bounds__, __cluster_dims__ ---------------------------------------------- */
 
-/* A kernel with __launch_bounds__(n) refuses a launch of more threads in its first
- * statement, where n may name a template parameter. A declaration without a body needs
- * nothing. */
-static void launch_bounds(struct source *s, int i)
+/* A kernel with one of them checks how it is launched in its first statements, where their
+ * arguments may name template parameters: if (check(arguments)) return; A declaration
+ * without a body needs nothing. */
+static void check_launch(struct source *s, int i, const char *check)
 {
     int open = next(s, i), close = mate(s, open), k = close;
     if (!is(s, open, "(") || close < 0) return;
     if (s->tokens[close].start - s->tokens[open].start > MAX_LITERAL) {
-        fail_at(s, i, "__launch_bounds__ of more than %d characters", MAX_LITERAL);
+        fail_at(
+            s, i, "%.*s of more than %d characters", s->tokens[i].length,
+            s->tokens[i].start, MAX_LITERAL);
         return;
     }
     for (int n = 0; n < MAX_TOKENS && k < s->count && !is(s, k, ";");
@@ -267,10 +270,11 @@ static void launch_bounds(struct source *s, int i)
         if (s->tokens[k].in_directive != s->tokens[i].in_directive) return;
         if (is(s, k, "#") && !is(s, k - 1, "#") && !is(s, k + 1, "#")) return;
         if (is(s, k, "{")) {
-            char *bounds = text_of(s, open, close + 1);
+            char *arguments = text_of(s, open, close + 1);
+            const char *before = s->tokens[k].after;
             s->tokens[k].after =
-                keep(s, format(" if (wbcpu_too_many%s) return;", bounds));
-            free(bounds);
+                keep(s, format("%s if (%s%s) return;", before ? before : "", check, arguments));
+            free(arguments);
             return;
         }
         if (mate(s, k) > k) k = mate(s, k);
@@ -297,7 +301,9 @@ void rewrite_declarations(struct source *s)
         if (is(s, i, "__shared__"))
             shared(s, i, &in);
         else if (is(s, i, "__launch_bounds__"))
-            launch_bounds(s, i);
+            check_launch(s, i, "wbcpu_too_many");
+        else if (is(s, i, "__cluster_dims__"))
+            check_launch(s, i, "wbcpu_needs_clusters");
         else if (is(s, i, "__noinline__") || is(s, i, "noinline"))
             no_inline(s, i);
         else if (

@@ -243,7 +243,7 @@ static int kernel_name(const struct source *s, int i)
          i = next(s, i)) {
         int open = next(s, i);
         if (!is_name(s, i)) continue;
-        if (is(s, i, "__launch_bounds__") || is(s, i, "__attribute__")) {
+        if (is_launch_attribute(s, i) || is(s, i, "__attribute__")) {
             i = mate(s, open);
             if (i < 0) return -1;
         } else if (is(s, open, "(")) {

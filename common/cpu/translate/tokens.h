@@ -82,6 +82,10 @@ void print_source(const struct source *s, void *file);
 int is(const struct source *s, int i, const char *text);
 int is_name(const struct source *s, int i);
 int token_in(const struct source *s, int i, const char *list); /* words between blanks */
+static inline int is_launch_attribute(const struct source *s, int i)
+{
+    return token_in(s, i, "__launch_bounds__ __cluster_dims__");
+}
 void *check_alloc(void *p); /* p; without memory the program ends */
 
 int is_space(const struct source *s, int i); /* or a comment; i is in [0, count) */

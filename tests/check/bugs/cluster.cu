@@ -4,6 +4,8 @@
 
 #include "cuda/hopper.cuh"
 
+#include <cooperative_groups.h>
+
 enum { T = 64, BLOCKS = 2 };
 
 template <typename... P, typename... A>
@@ -26,6 +28,24 @@ __global__ void no_cluster_sync(float *y, const float *x)
 CASE(no_cluster_sync)
 {
     in_clusters(no_cluster_sync, zeros<float>(4 * T), counting<float>(4 * T));
+    return 0;
+}
+
+// The same in clusters of two rows, written with cooperative groups
+__global__ void __cluster_dims__(1, 2) no_group_sync(float *y, const float *x)
+{
+    __shared__ float s[T];
+    auto cluster = cooperative_groups::this_cluster();
+    int t = threadIdx.x, i = (blockIdx.y * gridDim.x + blockIdx.x) * T + t;
+    cluster.sync();  // all blocks run
+    s[t] = x[i];     // BUG no_group_sync race-shared
+    __syncthreads();
+    y[i] = *cluster.map_shared_rank(&s[t], cluster.block_rank() ^ 1);  // BUG no_group_sync race-shared
+    cluster.sync();
+}
+CASE(no_group_sync)
+{
+    no_group_sync<<<dim3(2, 4), T>>>(zeros<float>(8 * T), counting<float>(8 * T));
     return 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include "cuda/hopper.cuh"
 
+#include <cooperative_groups.h>
+
 enum { T = 64, CLUSTERS = 2 };
 
 template <typename... P, typename... A>
@@ -32,6 +34,30 @@ static int sums_differ(int blocks)
     return differs(y, n, [=](int i) {
         int first = i / (blocks * T) * blocks;
         return (float)(blocks * (2 * first + blocks - 1) / 2 * T + blocks * (i % T));
+    });
+}
+// The columns of the grid are clusters: each block adds what all of its column have.
+__global__ void __cluster_dims__(1, 4) add_column(float *y, const float *x)
+{
+    __shared__ float s[T];
+    auto cluster = cooperative_groups::this_cluster();
+    int t = threadIdx.x, i = (blockIdx.y * gridDim.x + blockIdx.x) * T + t;
+    float sum = 0;
+    s[t] = x[i];
+    cluster.sync();  // every block has written
+    for (unsigned r = 0; r < cluster.num_blocks(); r++)
+        sum += cluster.map_shared_rank(s, r)[t];
+    cluster.sync();  // every block has read
+    y[i] = sum;
+}
+CASE(columns)
+{
+    const int columns = 3, n = columns * 4 * T;
+    float *y = zeros<float>(n);
+    add_column<<<dim3(columns, 4), T>>>(y, counting<float>(n));
+    return differs(y, n, [=](int i) {
+        int first = i % (columns * T); /* in the topmost block of the column */
+        return (float)(4 * first + columns * T * (0 + 1 + 2 + 3));
     });
 }
 CASE(two_blocks)

@@ -64,9 +64,11 @@ void wbcpu_wgmma_fence(void);
 void wbcpu_wgmma_commit(void);
 
 int wbcpu_cluster_rank(void);
+void wbcpu_cluster_dims(dim3 *blocks); /* in each dimension */
 void wbcpu_cluster_arrive(void);
 void wbcpu_cluster_wait(void);
 void *wbcpu_cluster_map(void *p, int rank);
+unsigned wbcpu_cluster_rank_of(const void *p); /* whose shared memory this is */
 void wbcpu_cluster_touched(void); /* another block may be able to continue */
 void wbcpu_cluster_sent(void);    /* the same, and st_async needs a cluster */
 }

@@ -6,6 +6,8 @@
 
 #include "launch.h"
 
+#include <tuple>
+
 struct wbcpu_kernel_call {
     const char *file;
     int line;
@@ -14,6 +16,7 @@ struct wbcpu_kernel_call {
     size_t shared_bytes;
     cudaStream_t stream;
     bool cooperative;
+    dim3 cluster;
 };
 typedef void (*wbcpu_kernel_launcher)(void (*kernel)(), const wbcpu_kernel_call *call);
 struct wbcpu_parameter {
@@ -76,7 +79,7 @@ static inline cudaError_t cudaLaunchKernel(
     cudaStream_t stream = 0, const char *file = __builtin_FILE(),
     int line = __builtin_LINE())
 {
-    wbcpu_kernel_call c = {file, line, grid, block, arguments, bytes, stream, false};
+    wbcpu_kernel_call c = {file, line, grid, block, arguments, bytes, stream, false, {}};
     return wbcpu_launch_known(wbcpu::kernel_address(kernel), &c);
 }
 template <class K>
@@ -85,7 +88,7 @@ static inline cudaError_t cudaLaunchCooperativeKernel(
     cudaStream_t stream = 0, const char *file = __builtin_FILE(),
     int line = __builtin_LINE())
 {
-    wbcpu_kernel_call c = {file, line, grid, block, arguments, bytes, stream, true};
+    wbcpu_kernel_call c = {file, line, grid, block, arguments, bytes, stream, true, {}};
     return wbcpu_launch_known(wbcpu::kernel_address(kernel), &c);
 }
 
@@ -93,6 +96,7 @@ struct cudaLaunchAttribute_st {
     int id;
     union {
         int cooperative, programmaticStreamSerializationAllowed, priority;
+        int clusterSchedulingPolicyPreference;
         struct {
             unsigned x, y, z;
         } clusterDim;
@@ -102,6 +106,7 @@ typedef cudaLaunchAttribute_st cudaLaunchAttribute;
 enum {
     cudaLaunchAttributeCooperative = 2,
     cudaLaunchAttributeClusterDimension = 4,
+    cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
     cudaLaunchAttributeProgrammaticStreamSerialization = 6,
     cudaLaunchAttributePriority = 8
 };
@@ -123,25 +128,49 @@ struct wbcpu_launch_config { /* and where the call is that passes it */
     {
     }
 };
+/* The kernel gets `arguments`: pointers to them. */
+template <class K>
+static inline cudaError_t
+cudaLaunchKernelExC(wbcpu_launch_config call, K kernel, void **arguments)
+{
+    const cudaLaunchConfig_t *c = call.config;
+    wbcpu_kernel_call k = {call.file, call.line, c->gridDim,          c->blockDim,
+                           arguments, c->dynamicSmemBytes, c->stream, false, {}};
+    for (unsigned i = 0; i < c->numAttrs; i++) {
+        const auto &value = c->attrs[i].val;
+        if (c->attrs[i].id == cudaLaunchAttributeClusterDimension)
+            k.cluster = dim3(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
+        else if (c->attrs[i].id == cudaLaunchAttributeCooperative)
+            k.cooperative = value.cooperative;
+    }
+    return wbcpu_launch_known(wbcpu::kernel_address(kernel), &k);
+}
 template <class... P, class... A>
 static inline cudaError_t
 cudaLaunchKernelEx(wbcpu_launch_config call, void (*kernel)(P...), A... arguments)
 {
-    const cudaLaunchConfig_t *c = call.config;
-    unsigned cluster = 1;
-    bool cooperative = false;
-    for (unsigned i = 0; i < c->numAttrs; i++)
-        if (c->attrs[i].id == cudaLaunchAttributeClusterDimension)
-            cluster = c->attrs[i].val.clusterDim.x;
-        else if (c->attrs[i].id == cudaLaunchAttributeCooperative)
-            cooperative = c->attrs[i].val.cooperative;
-    wbcpu_name_next_launch(
-        reinterpret_cast<const void *>(kernel), (int)cluster, cooperative);
-    wbcpu::launch(
-        call.file, call.line, "started by cudaLaunchKernelEx",
-        wbcpu::config(c->gridDim, c->blockDim, c->dynamicSmemBytes, c->stream),
-        [=](auto &...a) { kernel(a...); })(std::decay_t<P>(arguments)...);
-    return cudaPeekAtLastError();
+    std::tuple<std::decay_t<P>...> converted(arguments...);
+    return std::apply(
+        [&](auto &...a) {
+            void *pointers[] = {(void *)&a..., nullptr};
+            return cudaLaunchKernelExC(call, kernel, pointers);
+        },
+        converted);
+}
+/* The size that any GPU with clusters runs; one cluster runs at a time. */
+template <class K>
+static inline cudaError_t
+cudaOccupancyMaxPotentialClusterSize(int *blocks, K, const cudaLaunchConfig_t *)
+{
+    *blocks = 8;
+    return cudaSuccess;
+}
+template <class K>
+static inline cudaError_t
+cudaOccupancyMaxActiveClusters(int *clusters, K, const cudaLaunchConfig_t *)
+{
+    *clusters = 1;
+    return cudaSuccess;
 }
 
 #endif

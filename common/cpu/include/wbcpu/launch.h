@@ -29,10 +29,14 @@ struct wbcpu_launch {
     cudaStream_t stream;
     const char *name, *file;
     int line;
-    bool overlaps;   /* in check mode: launched by launch_pdl */
-    bool in_lab;     /* there only the host may launch kernels */
-    uint8_t cluster; /* blocks of a cluster */
+    bool overlaps; /* in check mode: launched by launch_pdl */
+    bool in_lab;   /* there only the host may launch kernels */
     bool cooperative;
+    dim3 cluster; /* blocks of a cluster, in each dimension */
+    unsigned cluster_blocks() const
+    {
+        return cluster.x * cluster.y * cluster.z;
+    }
 };
 namespace wbcpu
 {
@@ -54,6 +58,9 @@ bool wbcpu_next_thread(wbcpu_worker *worker);
 
 /* The launch fails: its blocks have more threads than the kernel's __launch_bounds__. */
 void wbcpu_refuse_launch(unsigned most_threads);
+/* False if the launch is in such clusters. Otherwise true, and the launch begins again in
+ * them, unless it asked for others: then it fails. */
+bool wbcpu_in_other_clusters(unsigned x, unsigned y, unsigned z);
 
 /* Work on a capturing stream is recorded for cudaGraphLaunch instead of run; work that a
  * kernel enqueues, for the end of its grid. In check mode all work is: it waits in the
@@ -70,6 +77,11 @@ template <class... Rest> WBCPU_INLINE bool wbcpu_too_many(unsigned most, Rest...
     if (__builtin_expect(wbcpu_self->threads <= most, 1)) return false;
     wbcpu_refuse_launch(most);
     return true;
+}
+/* With __cluster_dims__(x, y, z):  if (wbcpu_needs_clusters(x, y, z)) return; */
+WBCPU_INLINE bool wbcpu_needs_clusters(unsigned x, unsigned y = 1, unsigned z = 1)
+{
+    return wbcpu_in_other_clusters(x, y, z);
 }
 
 /* If the stream is capturing, stores a copy of work (a callable without arguments) as the
@@ -96,19 +108,19 @@ template <class Work> void wbcpu_run_library(cudaStream_t stream, const Work &wo
     if (!wbcpu_record(stream, as_library)) as_library();
 }
 
-/* launch_pdl and launch_cluster say what they launch next: a kernel, in clusters of so many
- * blocks. */
+/* launch_pdl, launch_cluster and cudaLaunchKernelEx say what they launch next: a kernel, in
+ * clusters of so many blocks. */
 extern "C" void
-wbcpu_name_next_launch(const void *kernel, int cluster, bool cooperative = false);
+wbcpu_name_next_launch(const void *kernel, dim3 cluster, bool cooperative = false);
 
 /* Programmatic dependent launch, which only check mode looks at. */
 #ifdef WBCPU_CHECKED
 extern "C" void wbcpu_checked_next_launch(const void *kernel, bool overlaps);
 extern "C" void wbcpu_checked_pdl_wait();
 #endif
-WBCPU_INLINE void wbcpu_next_launch_is(const void *kernel, int cluster, bool overlaps)
+WBCPU_INLINE void wbcpu_next_launch_is(const void *kernel, int blocks, bool overlaps)
 {
-    wbcpu_name_next_launch(kernel, cluster);
+    wbcpu_name_next_launch(kernel, dim3(blocks < 1 ? 1 : (unsigned)blocks));
 #ifdef WBCPU_CHECKED
     wbcpu_checked_next_launch(kernel, overlaps);
 #else
