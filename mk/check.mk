@@ -1,7 +1,7 @@
 # check.mk - any program, its own main included:
 #   make run FILE=prog.cu [ARGS="1 2"]
 #   make check FILE=prog.cu [ARGS="1 2"]    the same in check mode
-#   NVCCFLAGS="-rdc=true -std=c++20"        options of nvcc, for both
+#   NVCCFLAGS="-rdc=true -std=c++20"        nvcc options, for both
 #   HTML=report.html  writes the page      JSON=report.json  keeps the report
 #   GPU=a100          whose cache and bandwidth the figures are for
 # tools/check.py builds the program, runs it and shows the report. The variables may hold

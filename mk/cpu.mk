@@ -33,8 +33,8 @@ $(B)/objects/common/cpu/units/blas.o: FILE_FLAGS = -fsanitize=thread -Wno-tsan \
     --param=tsan-instrument-func-entry-exit=0
 $(B)/objects/common/cpu/units/blas.o: COPIES = && $(CHECK_COPIES) $@
 endif
-# Loops that -O2 does not turn into vector code, and an interpreter that is as fast with
-# -O1. Under sanitizers, that would take longer to compile than to run.
+# -O3 turns loops into vector code that -O2 does not; the interpreter of PTX is as fast
+# with -O1. Under sanitizers, this would take longer to compile than to run.
 $(B)/objects/common/cpu/units/loops.o: FILE_FLAGS = $(if $(SANITIZE),,-O3) -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
 $(B)/objects/common/cpu/check/units/loops.o: FILE_FLAGS = $(if $(SANITIZE),,-O3)
 $(B)/objects/common/cpu/units/ptx.o: FILE_FLAGS = $(if $(SANITIZE),,-O1)
@@ -49,7 +49,7 @@ $(CPU_TESTS) $(LIB_TESTS) $(B)/bench/cpu_kernels $(B)/bench/cpu_loops $(B)/bench
         $(B)/objects/%.o $(BACKEND_LIBS)
 	$(LINK)
 $(addprefix $(B)/objects/tests/cpu/,backend.o whole_blocks.o whole_calls.o): private INCLUDES += -Icommon/cpu/include
-# They compare bits of the same kernel as loops and as fibers.
+# They compare a kernel as loops and as fibers bit for bit; FMA contraction may differ.
 $(addprefix $(B)/objects/tests/cpu/,whole_blocks.o whole_calls.o): private CPU_FLAGS += -ffp-contract=off
 # It instantiates every shape of wgmma; -O2 doubles the time to compile it.
 $(B)/objects/tests/cpu/wgmma.o: private CPU_FLAGS += -O1

@@ -5,7 +5,7 @@
 make check calls it with these variables of the environment:
     FILE   the program: one .cu with its own main
     ARGS   its arguments, split as a shell splits words; nothing is expanded
-    NVCCFLAGS  options of nvcc, split at blanks (optional)
+    NVCCFLAGS  nvcc options, split at spaces (optional)
     JSON   where to keep the report (optional)
     HTML   where to write the page (optional)
     GPU    whose cache and bandwidth the figures are for (default: the back end's)
@@ -67,8 +67,8 @@ class Program:
 
 
 def nvcc_options(text, source):
-    """What options of nvcc mean here, by wbcc: words for the translator, the search for
-    headers, the compiler and the linker."""
+    """Asks wbcc what the nvcc options mean here: arguments for the translator, folders of
+    headers, options of the compiler and of the linker."""
     done = subprocess.run([ROOT / "tools/wbcc", *text.split(), "--settings", source],
                           stdout=subprocess.PIPE, text=True, errors="backslashreplace")
     if done.returncode:
@@ -128,7 +128,7 @@ def end(code):
 
 
 def add_registers(report, p, made, flags):
-    """What ptxas says goes into the report. flags: of nvcc"""
+    """Adds what ptxas says to the report. flags: nvcc options"""
     data = json.loads(report.read_text())
     if not isinstance(data, dict):
         return

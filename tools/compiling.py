@@ -227,8 +227,9 @@ def check_written(source):
 
 
 def included(source, name):
-    """Files of the workbook that a source was compiled from. g++ reads what every source
-    begins with (mk/labs.mk) as text while another make replaces its compiled form."""
+    """Files of the workbook that a source was compiled from, without the header that each
+    source begins with (mk/labs.mk): while another make replaces its compiled form, g++
+    reads it as text."""
     found, outside = set(), ("..", "common/cpu/", "build/host/begins/")
     for path in (f"{stems(source, name)}.d", source.made / f"{Path(name).name}.headers.d"):
         if not os.path.exists(path):

@@ -77,7 +77,7 @@ extern "C" void *wbcpu_cluster_map(void *p, int rank)
         if (offset < bytes) return there[i] + offset;
         i++;
     }
-    misuse("calls cluster_map with an address outside shared memory");
+    misuse("calls cluster_map or map_shared_rank with an address outside shared memory");
 }
 extern "C" unsigned wbcpu_cluster_rank_of(const void *p)
 {
@@ -90,7 +90,7 @@ extern "C" unsigned wbcpu_cluster_rank_of(const void *p)
         i++;
     }
     if (g->memory.empty() && in_shared(self(), p, 1)) return 0; /* without clusters */
-    misuse("asks for the rank of an address outside shared memory");
+    misuse("calls query_shared_rank with an address outside shared memory");
 }
 
 /* --- the cluster barrier ------------------------------------------------------------ */

@@ -286,7 +286,7 @@ sum_lines(const matrix &x, bool transposed, bool rows, int n, int k, const matri
     }
 }
 
-/* The bias's gradient: the sum of each row of D, of each batch */
+/* The bias's gradient: the sum of each row of D, for each matrix of the batch */
 static void sum_rows(const gemm_call &p, const matrix &sums)
 {
     for (int b = 0; b < p.batch; b++) {

@@ -43,11 +43,11 @@ bool accept_launch(wbcpu_launch *l)
 
 struct outcome {
     children *made;    /* what the kernel has launched */
-    uint64_t clusters; /* the kernel asks for them, and has done nothing; 0: none */
+    uint64_t clusters; /* that the kernel needs, if it did not run; or 0 */
 };
 
-/* False: another thread's launch has paused in the meantime, so this one is for the
- * queue. */
+/* False: another thread's launch has paused in the meantime, so this one must be
+ * queued. */
 static bool
 run_grid(const wbcpu_launch *l, cudaStream_t stream, bool may_pause, outcome *result)
 {

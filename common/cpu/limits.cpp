@@ -68,7 +68,7 @@ cudaError_t refuse_other_clusters(const wbcpu_launch *l, const dim3 &theirs)
 {
     return refuse_launch(
         l, shape("clusters of", l->cluster),
-        ("the kernel's __cluster_dims__ are" + shape("", theirs)).c_str());
+        (shape("launch it in clusters of", theirs) + ", its __cluster_dims__").c_str());
 }
 
 cudaError_t refuse_for_threads(const wbcpu_launch *l)
@@ -110,7 +110,7 @@ cudaError_t check_launch(const wbcpu_launch *l)
     if (!fits_clusters(l))
         return refuse_launch(
             l, shape("grid", g) + shape(" in clusters of", l->cluster),
-            "use clusters of 1 to 16 blocks, and in each dimension a grid that is a multiple "
+            "use clusters of 1 to 16 blocks; in each dimension the grid must be a multiple "
             "of the cluster");
     if (l->cooperative && l->cluster_blocks() > 1 && check::enabled)
         return refuse_launch(

@@ -1,6 +1,6 @@
 /* mma.cpp - mma and ldmatrix of cuda/mma.cuh and of inline PTX. The last lane that arrives
- * does the work of its warp. Here and not in the header, because check mode does not
- * optimize programs. */
+ * does the work of its warp. It is not in a header, because check mode compiles programs
+ * without optimization. */
 #include "include/wbcpu/mma.h"
 #include "check/hooks.h"
 #include "include/wbcpu/tile_products.h"
@@ -10,7 +10,7 @@
 namespace wbcpu
 {
 /* C (16,8) += A (16,K) B (K,8), in the layouts of the PTX manual. A register holds `per`
- * neighbours of a row of A or of a column of B. */
+ * adjacent elements of a row of A or of a column of B. */
 template <int K, class A, class B, class Sum>
 static void mma_of_warp(uint64_t value[32], unsigned)
 {
@@ -102,7 +102,7 @@ extern "C" void wbcpu_mma_bf16(uint64_t value[32], unsigned lanes)
     wbcpu::mma_of_warp<16, __nv_bfloat16, __nv_bfloat16, float>(value, lanes);
 }
 
-/* The registers of lane l for a matrix: rows[l / 4][l % 4], pairs of neighbours of a row */
+/* The registers of lane l for a matrix: rows[l / 4][l % 4], adjacent pairs of a row */
 extern "C" void wbcpu_load_matrices(uint64_t value[32], unsigned)
 {
     const wbcpu_matrix_lane *lanes[32];

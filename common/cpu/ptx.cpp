@@ -56,7 +56,7 @@ void find_special(ptx_instruction &i)
         if (i.text == s.name) i.value = s.value;
 }
 
-/* --- which function executes an instruction? ---------------------------------------------- */
+/* --- which function executes an instruction? ------------------------------------------ */
 
 static void unsupported(ptx_run &run, const ptx_instruction &i)
 {
@@ -149,13 +149,14 @@ static const ptx_code *read(wbcpu_ptx_site *site, int count)
 {
     const ptx_code *code = code_of(site->text);
     std::string error = code->error;
-    if (code->operands > count) error = "%" + std::to_string(code->operands - 1);
-    if (!error.empty()) {
-        ptx_run run = {{}, site, false};
-        ptx_instruction i;
-        i.text = error;
-        unsupported(run, i);
-    }
+    if (code->operands > count)
+        error = "%" + std::to_string(code->operands - 1) + " names no operand";
+    if (!error.empty())
+        stop(
+            nullptr,
+            "%s:%d: inline PTX: %s in the asm string: correct it, or guard it with "
+            "#ifndef __CUDACPU__",
+            site->file, site->line, error.c_str());
     const std::vector<ptx_instruction> &all = code->instructions;
     if (all.size() == 1 && all[0].together && !all[0].predicated &&
         code->registers == 1) {

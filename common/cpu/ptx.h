@@ -1,16 +1,15 @@
 /* ptx.h - a piece of inline PTX, taken apart; internal to the library.
  *
  *     ptx_parse.cpp       text to instructions
- *     ptx.cpp             runs them; which function executes an instruction?
+ *     ptx.cpp             executes them, chooses their functions
  *     ptx_values.h        values by their types
  *     ptx_arithmetic.cpp  arithmetic, bits, comparisons
- *     ptx_convert.cpp     conversions, products, carries
+ *     ptx_convert.cpp     conversions, multiplication, carries
  *     ptx_memory.cpp      loads, stores, atomics
  *     ptx_warp.cpp        what the lanes of a warp do together
  *
- * All decisions that depend on the text alone are made when it is read, once for each
- * call in the program: an instruction then has a function for its types, and operands are
- * places in tables. */
+ * Each text is parsed once. All decisions that depend on it alone are made then: each
+ * instruction gets a function for its types, and each operand a place in a table. */
 #ifndef WBCPU_PTX_PARTS_H
 #define WBCPU_PTX_PARTS_H
 #include "include/wbcpu/mma.h"
@@ -49,7 +48,7 @@ struct ptx_run : wbcpu_ptx_run {
         return at(o.slots[0]);
     }
 };
-/* The first operand, from those after it */
+/* Computes the first operand from the others. */
 typedef uint64_t (*ptx_value)(
     const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 typedef void (*ptx_action)(ptx_run &run, const ptx_instruction &i);
@@ -59,15 +58,15 @@ struct ptx_instruction {
     ptx_action action = nullptr;
     ptx_value value = nullptr;
     ptx_slot first[5];                 /* of each operand, for value */
-    std::vector<ptx_operand> operands; /* at least 5: 0 follows those that are given */
+    std::vector<ptx_operand> operands; /* followed by zeros: at least 5 */
     size_t given = 0;
     bool predicated = false, negated = false;
     ptx_slot predicate;
-    /* What action and value know of the text */
+    /* What action and value need from the text */
     bool shared = false;    /* an address in shared memory */
     int bits = 0;           /* of the type */
     bool is_signed = false; /* the type */
-    bool flag = false;      /* and these as they like */
+    bool flag = false;      /* this and number: see the action or value */
     int number = 0;
     wbcpu_together together = nullptr;
     const wbcpu_mma_kind *product = nullptr;
@@ -101,7 +100,7 @@ ptx_code parse_ptx(const char *text);
 int ptx_bytes(const std::string &type); /* of an element; 0: no such type */
 
 /* Set i.action or i.value, if it is such an instruction. */
-void find_special(ptx_instruction &i); /* reads the special register that is its text */
+void find_special(ptx_instruction &i); /* i.text names a special register */
 void find_arithmetic(ptx_instruction &i);
 void find_conversion(ptx_instruction &i);
 void find_memory(ptx_instruction &i);

@@ -31,7 +31,7 @@ template <class T> static ptx_value on_floats(const std::string &op)
     if (op == "tanh") return VALUE(std::tanh((F)a));
     return nullptr;
 }
-/* One number: with one NaN, min and max are the other number. */
+/* Single numbers, no pairs. If one operand is NaN, min and max return the other. */
 template <class T> static ptx_value on_numbers(const std::string &op)
 {
     if (op == "div") return VALUE(a / b);
@@ -240,7 +240,7 @@ static void set_predicates(ptx_run &run, const ptx_instruction &i)
                                                 : result;
 }
 
-/* --- which ------------------------------------------------------------------------------ */
+/* --- which function executes an instruction? ------------------------------------------ */
 
 ptx_value ptx_operation(const std::string &op, const std::string &type)
 {

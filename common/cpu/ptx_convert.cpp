@@ -1,4 +1,4 @@
-/* ptx_convert.cpp - inline PTX: conversions, products of integers, carries. */
+/* ptx_convert.cpp - inline PTX: conversions, multiplication of integers, carries. */
 #include "include/wbcpu/float16.h"
 #include "ptx_values.h"
 
@@ -6,7 +6,8 @@ namespace wbcpu
 {
 /* --- conversions ---------------------------------------------------------------------- */
 
-/* i.number: a rounding mode. .rz, .rm and .rp hold for integers and 16-bit floats. */
+/* i.number: a rounding mode. .rz, .rm and .rp apply only to integers
+ * and 16-bit floats. */
 template <class To> static uint64_t from_number(double v, rounding mode)
 {
     if constexpr (std::is_same_v<To, __half>)
@@ -39,7 +40,7 @@ convert_pair(const ptx_instruction &, uint64_t high, uint64_t low, uint64_t, uin
 {
     return bits_of(Half(as<float>(high))) << 16 | bits_of(Half(as<float>(low)));
 }
-/* Rounds to 10 bits of mantissa; i.flag: halves away from zero, else to even. */
+/* Rounds to 10 bits of mantissa; i.flag: ties away from zero, else to even. */
 static uint64_t
 convert_tf32(const ptx_instruction &i, uint64_t a, uint64_t, uint64_t, uint64_t)
 {
@@ -64,7 +65,7 @@ static ptx_value conversion(const ptx_instruction &i, const std::string &to)
     return found;
 }
 
-/* --- products, carries ---------------------------------------------------------------- */
+/* --- multiplication, carries ---------------------------------------------------------- */
 
 static __int128 product(const ptx_instruction &i, uint64_t a, uint64_t b)
 {
@@ -75,7 +76,7 @@ static __int128 product(const ptx_instruction &i, uint64_t a, uint64_t b)
     return (
         __int128)((unsigned __int128)(a << unused >> unused) * (b << unused >> unused));
 }
-/* .wide: all of a product, i.flag: .hi, the upper half */
+/* .wide: the full result; i.flag (.hi): its upper half */
 static uint64_t
 multiply(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t, uint64_t)
 {

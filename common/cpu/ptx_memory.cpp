@@ -101,8 +101,8 @@ static void find_atomic(ptx_instruction &i)
 
 /* --- cp.async ------------------------------------------------------------------------- */
 
-/* cp.async [to], [from], bytes, how many of these to read or a predicate: none;
- * i.number: the operand that says so, or 0; i.flag: it is a predicate */
+/* cp.async [to], [from], cp-size, then perhaps src-size or the predicate ignore-src;
+ * i.number: 1 if that operand is given; i.flag: it is the predicate */
 static void copy(ptx_run &run, const ptx_instruction &i)
 {
     const ptx_operand &source = i.operands[1];

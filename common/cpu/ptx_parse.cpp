@@ -84,7 +84,8 @@ struct reader {
     }
     int new_register()
     {
-        if (code.registers == MAX_REGISTERS) fail("a text with so many registers");
+        if (code.registers == MAX_REGISTERS)
+            fail("more than " + std::to_string(MAX_REGISTERS) + " registers");
         return code.registers == MAX_REGISTERS ? 0 : code.registers++;
     }
     /* An instruction before this one reads it into a register. */
@@ -129,13 +130,13 @@ struct reader {
             blanks();
             o.offset = number();
         }
-        if (!take(']')) fail("an address without its ]");
+        if (!take(']')) fail("'[' without ']'");
         return o;
     }
     ptx_operand named() /* a register without % */
     {
         std::string w = word();
-        if (w.empty()) fail(std::string("a '") + *p + "'");
+        if (w.empty()) fail(std::string("unexpected '") + *p + "'");
         if (w == "WARP_SZ") return constant(32);
         return w == "_" ? at(ptx_slot::REGISTER, 0) : register_of(w);
     }
@@ -147,12 +148,12 @@ struct reader {
             do
                 append(o, operand());
             while (take(','));
-            if (!take('}')) fail("a list without its }");
+            if (!take('}')) fail("'{' without '}'");
             return o;
         }
         if (take('[')) return address();
         if (*p == '!') { /* setp.eq.and.u32 p, a, b, !q; */
-            fail("a '!'");
+            fail("'!' before an operand");
             return constant(0);
         }
         o = *p == '%'                                 ? percent()
@@ -204,7 +205,7 @@ struct reader {
         do
             i.parts.push_back(word());
         while (*p == '.' && p++);
-        if (i.parts[0].empty()) fail(std::string("a '") + *p + "'");
+        if (i.parts[0].empty()) fail(std::string("unexpected '") + *p + "'");
         blanks();
         while (*p == ':' && p[1] == ':') { /* shared::cta, L2::cache_hint */
             p += 2;

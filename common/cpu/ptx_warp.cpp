@@ -22,7 +22,9 @@ static const ptx_instruction &common_instruction(lane_runs &lanes, unsigned pres
     auto i = (const ptx_instruction *)lanes[__builtin_ctz(present)]->instruction;
     if (present != ~0u)
         stop(
-            nullptr, "%s: all 32 lanes must take part, but the mask is %08x",
+            nullptr,
+            "inline PTX: %s: all 32 lanes must execute it, not only %08x: move it out of "
+            "the branch",
             i->text.c_str(), present);
     return *i;
 }

@@ -55,7 +55,7 @@ struct job {
     bool alone;                /* one worker runs all blocks: chunk == blocks */
     unsigned long long id;
     std::atomic<unsigned> most_threads{0}; /* exceeded __launch_bounds__, or 0 */
-    std::atomic<uint64_t> clusters{0}; /* of the kernel's __cluster_dims__, if others */
+    std::atomic<uint64_t> clusters{0}; /* __cluster_dims__, if not the launch's */
     uint64_t seed;                         /* 0: natural order */
     unsigned long long stride, offset; /* seeded order: block i is stride * i + offset */
     std::atomic<unsigned long long> next; /* first block not yet taken; unless alone */

@@ -174,7 +174,7 @@ __global__ void exits_early(float *y, const float *x, int n)
         *y += x[k];
     *y += __ballot_sync(0xffffffffu, t & 1) & 255;
 }
-// Rows and warps that are left out of an `if`; a loop of nothing but a barrier and a return
+// Rows and warps that skip an `if`; a loop with only a barrier and a return
 __global__ void left_out(float *y, const float *x, int n)
 {
     __shared__ float s[34][34], sums[32];

@@ -99,8 +99,8 @@ def reached(path, included):
 
 def candidates(functions):
     """Files that can define a function: they, or what they include, name it or paste names
-    together. What is left out cannot have its name. A header that is not next to the file
-    is any of that name."""
+    together. What is left out cannot have its name. An include that is not next to the
+    file stands for every header of that name."""
     known = collections.defaultdict(list)
     for path in files():
         known[os.path.basename(path)].append(path)

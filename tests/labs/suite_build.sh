@@ -49,7 +49,7 @@ if grep -q "^begins: ." "$TMP/build/labs/settings"; then # g++
         rm -r "$folder" && mv "$TMP/settings" "$TMP/build/labs/settings" &&
             lab FILE="$mine" && return $rc
     }
-    check "without it the header is read, which is no breach" begun_as_text
+    check "without it the header is read as text: no breach" begun_as_text
 fi
 check "the device layer is part of what was built" \
     recorded '"common/cuda/vec\.cuh": "[0-9a-f]{64}"'

@@ -9,7 +9,7 @@
 
 #include "cell.h"
 
-/* What orders accesses of the blocks of a cluster, as findings call it */
+/* The calls that order accesses between blocks of a cluster, as findings name them */
 #define CLUSTER_SYNC "cluster_sync() or this_cluster().sync()"
 
 namespace wbcpu::check

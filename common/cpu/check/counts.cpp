@@ -204,7 +204,7 @@ void count_launch(const job &j)
     running->warps += j.blocks * ((j.threads + 31) / 32);
     begin_sectors();
 }
-/* It did nothing, and begins again in clusters. */
+/* The launch did nothing, and begins again in clusters. */
 void count_no_launch(const job &j)
 {
     running->launches--;

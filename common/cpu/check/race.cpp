@@ -20,7 +20,7 @@ fix_of(const char *kind, unsigned thread, unsigned other, bool same_block)
         return "give each thread an element of its own, use an atomic operation, or put a "
                "__syncthreads() between the two";
     if (!same_block)
-        return "put " CLUSTER_SYNC ", which all blocks of the cluster call, between the two";
+        return "call " CLUSTER_SYNC " in all blocks of the cluster between the two";
     if (thread / 32 == other / 32)
         return "put a __syncthreads() between the two; a __syncwarp() is enough within a warp";
     return "put a __syncthreads() between the two";

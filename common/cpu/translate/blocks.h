@@ -209,7 +209,7 @@ struct kernel {
     int parallel; /* writing: threads of the phase may run at the same time */
     int by_lane;  /* writing: variables are in arrays of a row (blocks_rows.c) */
     int exits;    /* threads exit in other phases than the last one */
-    unsigned long long gone; /* the phases that some threads may have left before */
+    unsigned long long gone; /* the phases before which threads may have exited */
 
     /* While it is read: */
     int at;                     /* the next token */

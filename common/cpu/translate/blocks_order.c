@@ -98,8 +98,8 @@ static int exits_early(const struct kernel *k)
     return 0;
 }
 
-/* The phases that not all threads come to: those in an IF, and after a return. In a loop
- * what follows a return comes before it, too. */
+/* The phases that some threads may not reach: those in an IF, and those after a return. In
+ * a loop, the whole body comes after the return of an earlier iteration. */
 static unsigned long long phases_with_gone(const struct kernel *k)
 {
     unsigned long long phases = 0;

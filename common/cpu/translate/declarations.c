@@ -201,8 +201,8 @@ static void after_shared(struct source *s, int i, int end, struct scopes *in)
     free(opened.text);
 }
 
-/* __shared__ alignas(16) float x[4]; is an error of g++, which wants alignas first, as well
- * as [[maybe_unused]]. */
+/* __shared__ alignas(16) float x[4]; does not compile: g++ wants alignas and
+ * [[maybe_unused]] first. */
 static void attributes_first(struct source *s, int i, int end)
 {
     struct buffer first = {0};
@@ -252,17 +252,17 @@ static void shared(struct source *s, int i, struct scopes *in)
 
 /* --- __launch_bounds__, __cluster_dims__ ---------------------------------------------- */
 
-/* A kernel with one of them checks how it is launched in its first statements, where their
- * arguments may name template parameters: if (check(arguments)) return; A declaration
- * without a body needs nothing. */
+/* The first statement of such a kernel checks the launch: if (check(arguments)) return;
+ * Inside the body, the arguments may name template parameters. A declaration without a
+ * body needs no check. */
 static void check_launch(struct source *s, int i, const char *check)
 {
     int open = next(s, i), close = mate(s, open), k = close;
     if (!is(s, open, "(") || close < 0) return;
     if (s->tokens[close].start - s->tokens[open].start > MAX_LITERAL) {
         fail_at(
-            s, i, "%.*s of more than %d characters", s->tokens[i].length,
-            s->tokens[i].start, MAX_LITERAL);
+            s, i, "%.*s: its arguments have more than %d characters: shorten them",
+            s->tokens[i].length, s->tokens[i].start, MAX_LITERAL);
         return;
     }
     for (int n = 0; n < MAX_TOKENS && k < s->count && !is(s, k, ";");

@@ -197,7 +197,8 @@ static void rewrite_launch(struct source *s, int chevrons)
         return;
     }
     if (next(s, chevrons + 2) == close) {
-        error_at(s, chevrons, "kernel launch: '<<<>>>' needs a grid and a block");
+        error_at(s, chevrons, "kernel launch: '<<<>>>' needs a grid and a block, as in "
+            "k<<<1, 256>>>(...)");
         return;
     }
     if (has_one_argument(s, chevrons, close)) {

@@ -166,7 +166,7 @@ void unread_header(void);
 
 /* --- known.c ------------------------------------------------------------------------ */
 
-/* 1 if the name at i is a macro's, or looks like one. After check_spaces */
+/* 1 if the name at i is a macro's, or looks like one. Call it after check_spaces. */
 int may_be_macro(const struct source *s, int i);
 /* Appends to s a list of its variables: those of host code and those in global memory. */
 void list_variables(struct source *s);

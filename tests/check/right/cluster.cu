@@ -36,7 +36,7 @@ static int sums_differ(int blocks)
         return (float)(blocks * (2 * first + blocks - 1) / 2 * T + blocks * (i % T));
     });
 }
-// The columns of the grid are clusters: each block adds what all of its column have.
+// Each column of the grid is a cluster: each block adds the values of all its blocks.
 __global__ void __cluster_dims__(1, 4) add_column(float *y, const float *x)
 {
     __shared__ float s[T];

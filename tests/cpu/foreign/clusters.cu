@@ -115,10 +115,10 @@ static void test_dimensions()
     /* not a multiple */
     in_three_dimensions<2><<<dim3(gx, 3, gz), 32>>>(all);
     cudaDeviceSynchronize();
-    expect("a grid that clusters do not fill", cudaGetLastError() != cudaSuccess, 1);
+    expect("not a multiple of the cluster", cudaGetLastError() != cudaSuccess, 1);
 }
 
-/* Without clusters, each block is one. */
+/* Without clusters, each block is a cluster of its own. */
 __global__ void alone(int *out)
 {
     __shared__ int x;

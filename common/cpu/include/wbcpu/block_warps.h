@@ -41,7 +41,7 @@ WBCPU_INLINE void give_vote(warp_slot &s, int thread, unsigned mask, int v)
     value_in<int>(s, thread) = v;
     s.mask[thread] = mask;
 }
-/* Bit n is set if threads[n] is. There are a multiple of 16 threads. */
+/* Bit n of the result is threads[n]. Such blocks have a multiple of 16 threads. */
 WBCPU_INLINE unsigned mask_of_eight(const bool *threads)
 {
     uint64_t bytes;

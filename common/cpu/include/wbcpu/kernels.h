@@ -128,7 +128,7 @@ struct wbcpu_launch_config { /* and where the call is that passes it */
     {
     }
 };
-/* The kernel gets `arguments`: pointers to them. */
+/* arguments[i] points to argument i of the kernel. */
 template <class K>
 static inline cudaError_t
 cudaLaunchKernelExC(wbcpu_launch_config call, K kernel, void **arguments)
@@ -157,7 +157,7 @@ cudaLaunchKernelEx(wbcpu_launch_config call, void (*kernel)(P...), A... argument
         },
         converted);
 }
-/* The size that any GPU with clusters runs; one cluster runs at a time. */
+/* 8 blocks, which every GPU with clusters can run. One cluster runs at a time. */
 template <class K>
 static inline cudaError_t
 cudaOccupancyMaxPotentialClusterSize(int *blocks, K, const cudaLaunchConfig_t *)

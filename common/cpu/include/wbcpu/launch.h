@@ -30,7 +30,7 @@ struct wbcpu_launch {
     const char *name, *file;
     int line;
     bool overlaps; /* in check mode: launched by launch_pdl */
-    bool in_lab;   /* there only the host may launch kernels */
+    bool in_lab;   /* a lab's: its kernel may not launch kernels */
     bool cooperative;
     dim3 cluster; /* blocks of a cluster, in each dimension */
     unsigned cluster_blocks() const
@@ -58,8 +58,8 @@ bool wbcpu_next_thread(wbcpu_worker *worker);
 
 /* The launch fails: its blocks have more threads than the kernel's __launch_bounds__. */
 void wbcpu_refuse_launch(unsigned most_threads);
-/* False if the launch is in such clusters. Otherwise true, and the launch begins again in
- * them, unless it asked for others: then it fails. */
+/* False if the launch has clusters of this size. Otherwise true: the launch begins again
+ * with them, or fails if it asked for clusters of another size. */
 bool wbcpu_in_other_clusters(unsigned x, unsigned y, unsigned z);
 
 /* Work on a capturing stream is recorded for cudaGraphLaunch instead of run; work that a
@@ -108,8 +108,8 @@ template <class Work> void wbcpu_run_library(cudaStream_t stream, const Work &wo
     if (!wbcpu_record(stream, as_library)) as_library();
 }
 
-/* launch_pdl, launch_cluster and cudaLaunchKernelEx say what they launch next: a kernel, in
- * clusters of so many blocks. */
+/* launch_pdl, launch_cluster and cudaLaunchKernelEx pass the kernel that they launch, and
+ * the blocks of a cluster. */
 extern "C" void
 wbcpu_name_next_launch(const void *kernel, dim3 cluster, bool cooperative = false);
 
@@ -144,8 +144,9 @@ struct config {
         : grid(g), block(b), shared_bytes(bytes), stream(s)
     {
     }
-    explicit config(dim3) /* in a macro; the translator finds it elsewhere */
-        __attribute__((error("kernel launch: '<<<' needs a grid and a block")));
+    explicit config(dim3) /* in a macro; elsewhere the translator reports it */
+        __attribute__((error("kernel launch: '<<<' needs a grid and a block, as in "
+                             "k<<<1, 256>>>(...)")));
 };
 
 /* Runs threads of blocks one after another on the current stack, x fastest. When a thread

@@ -1,4 +1,4 @@
-/* mma.h - the library's half of mma and ldmatrix: those of cuda/mma.cuh and of inline PTX. */
+/* mma.h - the library's part of mma and ldmatrix, for cuda/mma.cuh and inline PTX. */
 #ifndef WBCPU_MMA_SYNC_H
 #define WBCPU_MMA_SYNC_H
 

@@ -2,8 +2,8 @@
  *
  *     ::wbcpu::ptx(WBCPU_PTX_SITE("code"), ptx_out("=r", (x)), ptx_in("l", (p)))
  *
- * and the library executes the code (ptx.cpp), which it reads once per call. An
- * instruction that it does not know ends the program when it is executed, with the line. */
+ * and the library executes the code (ptx.cpp), which it parses once. An instruction that
+ * it does not know ends the program when it is executed; the message names the line. */
 #ifndef WBCPU_PTX_H
 #define WBCPU_PTX_H
 
@@ -12,22 +12,22 @@
 /* The values of one execution: operands, registers, constants */
 struct wbcpu_ptx_run {
     uint64_t *tables[3];
-    const void *instruction; /* that the warp executes together, of the library */
+    const void *instruction; /* the library's, of the whole warp */
 };
 struct wbcpu_ptx_site {
     const char *file;
     int line;
     const char *text;
     const void *code; /* the library's, once it has read the text */
-    /* If the text is one instruction of the whole warp: what executes it, given
-     * wbcpu_ptx_runs that begin as this one */
+    /* If the text is one instruction of the whole warp: the function that executes it.
+     * Each lane passes it a copy of run with its own operands. */
     wbcpu_together together;
     wbcpu_ptx_run run;
 };
 /* operands: the bits of each, which the code reads and changes */
 extern "C" void wbcpu_run_ptx(wbcpu_ptx_site *site, uint64_t *operands, int count);
 
-/* The variable of a call */
+/* The site of one asm statement */
 #define WBCPU_PTX_SITE(...)                                                              \
     []() -> ::wbcpu_ptx_site & {                                                         \
         static ::wbcpu_ptx_site site = {__FILE__, __LINE__, __VA_ARGS__,                 \
@@ -75,8 +75,8 @@ WBCPU_INLINE void ptx(wbcpu_ptx_site &site, Operands... operands)
     uint64_t bits[] = {operands.bits..., 0};
     const uint64_t *result = bits;
 #ifndef WBCPU_CHECKED
-    /* The lanes wait here and not in the library: the CPU predicts a return of another
-     * lane's stack wrongly. */
+    /* The lanes wait here and not in the library: a return from the library on another
+     * lane's stack is mispredicted. */
     if (wbcpu_together work = __atomic_load_n(&site.together, __ATOMIC_ACQUIRE)) {
         wbcpu_ptx_run run = {{bits, nullptr, site.run.tables[2]}, site.run.instruction};
         wbcpu_run_together(~0u, &run, work);

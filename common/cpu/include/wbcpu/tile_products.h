@@ -48,12 +48,12 @@ template <int N> inline void widen_halves(float *out, const uint16_t *p)
         out[i] = half_to_float_soft(p[i]);
 }
 
-/* What products of this type are computed in */
+/* The type in which elements of T are multiplied */
 template <class T>
 using product_type = std::conditional_t<
     std::is_same_v<T, double>, double, std::conditional_t<sizeof(T) == 1, int, float>>;
 
-/* Elements as products are computed, and back */
+/* Converts elements to that type, and back. */
 template <int N, class Wide, class T> inline void widen(Wide *out, const T *p)
 {
     if constexpr (std::is_same_v<T, __half>)
