@@ -18,7 +18,7 @@ $(B)/libwbcpu.a: $(call objects,$(wildcard $(CPU_UNITS:%=%/*.cpp)) common/cpu/sw
 LIBRARY_FLAGS := $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls -g0)
 $(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPU_FLAGS) $(LIBRARY_FLAGS) $(FILE_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@ $(COPIES)
+	$(Q)$(CXX) $(CPU_FLAGS) $(LIBRARY_FLAGS) $(if $(SANITIZE),,$(LEVEL)) $(FILE_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@ $(COPIES)
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)
@@ -35,9 +35,9 @@ $(B)/objects/common/cpu/units/blas.o: COPIES = && $(CHECK_COPIES) $@
 endif
 # -O3 turns loops into vector code that -O2 does not; the interpreter of PTX is as fast
 # with -O1. Under sanitizers, this would take longer to compile than to run.
-$(B)/objects/common/cpu/units/loops.o: FILE_FLAGS = $(if $(SANITIZE),,-O3) -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
-$(B)/objects/common/cpu/check/units/loops.o: FILE_FLAGS = $(if $(SANITIZE),,-O3)
-$(B)/objects/common/cpu/units/ptx.o: FILE_FLAGS = $(if $(SANITIZE),,-O1)
+$(addprefix $(B)/objects/common/cpu/,units/loops.o check/units/loops.o): LEVEL = -O3
+$(B)/objects/common/cpu/units/ptx.o: LEVEL = -O1
+$(B)/objects/common/cpu/units/loops.o: FILE_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
 
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------
 CPU_TESTS := $(addprefix $(B)/tests/cpu/,language warps blocks runtime \

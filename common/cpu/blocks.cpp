@@ -29,7 +29,7 @@ static unsigned long long shuffled(const job *j, unsigned long long i)
     return (unsigned long long)(place % j->blocks);
 }
 
-static uint3 index_of(unsigned long long number, const dim3 &size)
+uint3 index_of(unsigned long long number, const dim3 &size)
 {
     return uint3{
         (unsigned)(number % size.x), (unsigned)(number / size.x % size.y),

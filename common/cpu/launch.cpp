@@ -110,7 +110,7 @@ extern "C" void wbcpu_refuse_launch(unsigned most)
 
 constexpr int cluster_bits = 20; /* of a dimension; larger ones are refused */
 
-extern "C" bool wbcpu_in_other_clusters(unsigned x, unsigned y, unsigned z)
+extern "C" bool wbcpu_needs_clusters(unsigned x, unsigned y, unsigned z)
 {
     job *j = self()->job;
     const dim3 &c = j->launch.cluster;

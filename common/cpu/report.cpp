@@ -65,9 +65,7 @@ extern "C" int wbcpu_where(char *text, size_t size)
     uint3 t = threadIdx;
     char others[80] = "";
     if (w->whole_block) { /* w->thread is the first of a step (blocks.h) */
-        t = {
-            w->thread % blockDim.x, w->thread / blockDim.x % blockDim.y,
-            w->thread / blockDim.x / blockDim.y};
+        t = index_of(w->thread, blockDim);
         snprintf(
             others, sizeof others, " to (%u,%u,%u); WB_SHUFFLE=1 finds which",
             t.x + block_step - 1, t.y, t.z);

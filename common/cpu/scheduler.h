@@ -127,7 +127,8 @@ inline size_t stacks_bytes(const worker *w) /* of all its stacks, from w->stacks
 extern "C" uint64_t wbcpu_switch(void **save, void *load, uint64_t value);
 
 /* blocks.cpp */
-/* Blocks are numbered along x, then y, then z; in clusters, one cluster after another. */
+uint3 index_of(unsigned long long number, const dim3 &size); /* along x, then y, then z */
+/* Blocks are numbered as index_of says; in clusters, one cluster after another. */
 uint3 block_index(const wbcpu_launch &l, unsigned long long number);
 bool next_block(worker *w); /* moves to the first thread of the next block; false: none */
 /* Runs the blocks [from, to), then those that no worker has taken. */

@@ -101,8 +101,8 @@ def candidates(functions):
     """Files that can define a function: they, or what they include, name it or paste names
     together. What is left out cannot have its name. An include that is not next to the
     file stands for every header of that name."""
-    known = collections.defaultdict(list)
-    for path in files():
+    paths, known = files(), collections.defaultdict(list)
+    for path in paths:
         known[os.path.basename(path)].append(path)
 
     def headers(path, text):
@@ -113,14 +113,14 @@ def candidates(functions):
 
     name = re.compile(r"\b(%s)\b|##" % "|".join(functions))
     included, names_one = {}, set()
-    for path in files():
+    for path in paths:
         text = text_of(path)
         if path.startswith("common/cpu/"):  # it pastes names of CUDA and of the back end
             text = text.replace("##", "")
         if name.search(text):
             names_one.add(path)
         included[path] = list(headers(path, text))
-    return [path for path in files()
+    return [path for path in paths
             if path.endswith(CODE) and not path.startswith(("labs/", "starters/"))
             and reached(path, included) & names_one]
 

@@ -184,6 +184,12 @@ void count_converged(worker *)
     finish_warp();
 }
 
+static void add_launches(int n, const job &j)
+{
+    running->launches += n;
+    running->blocks += n * j.blocks;
+    running->warps += n * j.blocks * ((j.threads + 31) / 32);
+}
 void count_launch(const job &j)
 {
     count_launch_end();
@@ -199,17 +205,13 @@ void count_launch(const job &j)
     running->grid = l.grid;
     running->block = l.block;
     running->shared_bytes = l.shared_bytes;
-    running->launches++;
-    running->blocks += j.blocks;
-    running->warps += j.blocks * ((j.threads + 31) / 32);
+    add_launches(1, j);
     begin_sectors();
 }
 /* The launch did nothing, and begins again in clusters. */
 void count_no_launch(const job &j)
 {
-    running->launches--;
-    running->blocks -= j.blocks;
-    running->warps -= j.blocks * ((j.threads + 31) / 32);
+    add_launches(-1, j);
 }
 void count_launch_end()
 {

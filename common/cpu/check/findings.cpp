@@ -34,8 +34,7 @@ std::string format(const char *text, ...)
 
 uint3 index_in_block(unsigned t)
 {
-    unsigned x = blockDim.x, y = blockDim.y;
-    return uint3{t % x, t / x % y, t / (x * y)};
+    return index_of(t, blockDim);
 }
 uint3 index_in_grid(unsigned long long b)
 {

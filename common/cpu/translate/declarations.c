@@ -272,8 +272,9 @@ static void check_launch(struct source *s, int i, const char *check)
         if (is(s, k, "{")) {
             char *arguments = text_of(s, open, close + 1);
             const char *before = s->tokens[k].after;
-            s->tokens[k].after =
-                keep(s, format("%s if (%s%s) return;", before ? before : "", check, arguments));
+            s->tokens[k].after = keep(
+                s,
+                format("%s if (%s%s) return;", before ? before : "", check, arguments));
             free(arguments);
             return;
         }

@@ -196,16 +196,12 @@ static void rewrite_launch(struct source *s, int chevrons)
         error_at(s, chevrons, "kernel launch: a kernel's name must precede '<<<'");
         return;
     }
-    if (next(s, chevrons + 2) == close) {
-        error_at(s, chevrons, "kernel launch: '<<<>>>' needs a grid and a block, as in "
-            "k<<<1, 256>>>(...)");
-        return;
-    }
-    if (has_one_argument(s, chevrons, close)) {
+    int empty = next(s, chevrons + 2) == close;
+    if (empty || has_one_argument(s, chevrons, close)) {
         error_at(
             s, chevrons,
-            "kernel launch: '<<<' needs a grid and a block, as in "
-            "k<<<1, 256>>>(...)");
+            "kernel launch: '%s' needs a grid and a block, as in k<<<1, 256>>>(...)",
+            empty ? "<<<>>>" : "<<<");
         return;
     }
     if (s->tokens[chevrons].start - s->tokens[start].start > MAX_NAME) {

@@ -20,12 +20,12 @@ struct cluster_group {
     }
     static void barrier_wait(arrival_token &&)
     {
-        wbcpu_cluster_wait();
+        barrier_wait();
     }
     static void sync()
     {
-        wbcpu_cluster_arrive();
-        wbcpu_cluster_wait();
+        barrier_arrive();
+        barrier_wait();
     }
 
     /* The same variable in the shared memory of the block of this rank */

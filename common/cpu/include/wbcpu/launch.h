@@ -58,9 +58,10 @@ bool wbcpu_next_thread(wbcpu_worker *worker);
 
 /* The launch fails: its blocks have more threads than the kernel's __launch_bounds__. */
 void wbcpu_refuse_launch(unsigned most_threads);
-/* False if the launch has clusters of this size. Otherwise true: the launch begins again
+/* With __cluster_dims__(x, y, z):  if (wbcpu_needs_clusters(x, y, z)) return;
+ * False if the launch has clusters of this size. Otherwise true: the launch begins again
  * with them, or fails if it asked for clusters of another size. */
-bool wbcpu_in_other_clusters(unsigned x, unsigned y, unsigned z);
+bool wbcpu_needs_clusters(unsigned x, unsigned y = 1, unsigned z = 1);
 
 /* Work on a capturing stream is recorded for cudaGraphLaunch instead of run; work that a
  * kernel enqueues, for the end of its grid. In check mode all work is: it waits in the
@@ -77,11 +78,6 @@ template <class... Rest> WBCPU_INLINE bool wbcpu_too_many(unsigned most, Rest...
     if (__builtin_expect(wbcpu_self->threads <= most, 1)) return false;
     wbcpu_refuse_launch(most);
     return true;
-}
-/* With __cluster_dims__(x, y, z):  if (wbcpu_needs_clusters(x, y, z)) return; */
-WBCPU_INLINE bool wbcpu_needs_clusters(unsigned x, unsigned y = 1, unsigned z = 1)
-{
-    return wbcpu_in_other_clusters(x, y, z);
 }
 
 /* If the stream is capturing, stores a copy of work (a callable without arguments) as the
