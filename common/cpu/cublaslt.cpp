@@ -29,6 +29,7 @@ struct cublasLtMatmulDesc {
     int bias_type, aux_type; /* -1: D's */
 };
 struct cublasLtMatmulPreference {
+    size_t workspace; /* at most, in bytes */
 };
 
 /* --- descriptions ------------------------------------------------------------------- */
@@ -45,16 +46,25 @@ static bool is_by_rows(const cublasLtMatrixLayout *x)
 {
     return x->order == CUBLASLT_ORDER_ROW;
 }
+enum { READS_AUX = 64, WRITES_AUX = 128 }; /* bits of cublasLtEpilogue_t; DGELU has both */
 static bool uses_bias(int epilogue)
 {
     return epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
            epilogue == CUBLASLT_EPILOGUE_BGRADB ||
            epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
 }
-/* cuBLASLt on an H200 refuses most epilogues of a row-major result, BGRADA with A^T and BGRADB
- * without B^T. The sums of half are float here, too. */
-static bool is_supported(const cublasLtMatmulDesc *d, const cublasLtMatrixLayout *result)
+/* cuBLASLt's DGELU_BGRAD needs memory for partial sums. How much depends on the tiles that
+ * it chooses; nothing is stored there here. */
+static size_t workspace_of(const cublasLtMatmulDesc *d, const cublasLtMatrixLayout *result)
 {
+    return d->epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD ? sizeof(float) * result->rows : 0;
+}
+/* cuBLASLt on an H200 refuses most epilogues of a row-major result, BGRADA with A^T, BGRADB
+ * without B^T and a workspace that is too small. The sums of half are float here, too. */
+static bool is_supported(
+    const cublasLtMatmulDesc *d, const cublasLtMatrixLayout *result, size_t workspace)
+{
+    if (workspace < workspace_of(d, result)) return false;
     bool half = d->scale == CUDA_R_16F;
     if (half ? d->compute != CUBLAS_COMPUTE_16F : d->scale != CUDA_R_32F) return false;
     bool columns = !is_by_rows(result);
@@ -69,9 +79,8 @@ static bool is_supported(const cublasLtMatmulDesc *d, const cublasLtMatrixLayout
     case CUBLASLT_EPILOGUE_GELU_AUX:
     case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
     case CUBLASLT_EPILOGUE_DGELU:
-        return columns;
     case CUBLASLT_EPILOGUE_DGELU_BGRAD:
-        return columns && d->bias;
+        return columns;
     case CUBLASLT_EPILOGUE_BGRADA:
         return columns && d->transpose[0] == CUBLAS_OP_N;
     case CUBLASLT_EPILOGUE_BGRADB:
@@ -195,22 +204,25 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
-    cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void *,
-    size_t)
+    cublasLtMatmulPreference_t preference,
+    cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t bytes)
 {
+    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        SET(preference->workspace);
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
     cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t D,
-    cublasLtMatmulPreference_t, int requested, cublasLtMatmulHeuristicResult_t results[],
-    int *returned)
+    cublasLtMatmulPreference_t preference, int requested,
+    cublasLtMatmulHeuristicResult_t results[], int *returned)
 {
-    if (!desc || !D || requested < 1 || !results || !returned)
+    if (!desc || !D || !preference || requested < 1 || !results || !returned)
         return CUBLAS_STATUS_INVALID_VALUE;
     *returned = 0;
-    if (!is_supported(desc, D)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_supported(desc, D, preference->workspace)) return CUBLAS_STATUS_NOT_SUPPORTED;
     results[0] = cublasLtMatmulHeuristicResult_t();
+    results[0].workspaceSize = workspace_of(desc, D);
     results[0].wavesCount = 1;
     *returned = 1;
     return CUBLAS_STATUS_SUCCESS;
@@ -262,9 +274,9 @@ struct lt_epilogue {
                 long long at = index * aux.stride + (long long)(j0 + j) * aux.ld + i0 + i;
                 if (kind & CUBLASLT_EPILOGUE_BIAS)
                     x += load(bias, index * bias.stride + row);
-                if (kind & 64)
+                if (kind & READS_AUX)
                     x *= gelu_slope(load(aux, at));
-                else if (kind & 128)
+                else if (kind & WRITES_AUX)
                     store(aux, at, x);
                 if (kind & CUBLASLT_EPILOGUE_RELU) x = x > 0 ? x : 0;
                 if (kind & CUBLASLT_EPILOGUE_GELU) x = gelu(x);
@@ -318,14 +330,16 @@ extern "C" cublasStatus_t cublasLtMatmul(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t d, const void *alpha, const void *A,
     cublasLtMatrixLayout_t Adesc, const void *B, cublasLtMatrixLayout_t Bdesc,
     const void *beta, const void *C, cublasLtMatrixLayout_t Cdesc, void *D,
-    cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *, void *, size_t,
+    cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *, void *, size_t workspace,
     cudaStream_t stream)
 {
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!d || !alpha || !beta || !Adesc || !Bdesc || !Ddesc)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (!is_supported(d, Ddesc)) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (d->bias && !uses_bias(d->epilogue)) return CUBLAS_STATUS_INVALID_VALUE;
+    if (!d->bias == uses_bias(d->epilogue) || (!d->aux && d->epilogue & READS_AUX))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!is_supported(d, Ddesc, workspace) || (!d->aux && d->epilogue & WRITES_AUX))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     auto scalar = [&](const void *x) {
         return d->scale == CUDA_R_16F ? (float)*(const __half *)x : *(const float *)x;
     };

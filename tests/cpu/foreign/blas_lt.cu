@@ -6,8 +6,10 @@
 
 enum { M = 5, N = 6, K = 4 };
 static float a[K * M], b[K * N], bias[M], *da, *db, *dc, *dbias, *daux;
+static void *workspace;
 static int failures;
-static bool has_gradient;
+static bool has_bias = true, has_aux = true;
+static size_t workspace_bytes;
 
 static float product(int i, int j) /* A^T B, A (K,M), B (K,N), by columns */
 {
@@ -44,14 +46,16 @@ multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order
     cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof op);
     cublasLtMatmulDescSetAttribute(
         desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    const bool has_aux = epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
-                         epilogue == CUBLASLT_EPILOGUE_DGELU ||
-                         epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
-    if (epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
-        (epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD && has_gradient))
+    const bool uses_aux = epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
+                          epilogue == CUBLASLT_EPILOGUE_DGELU ||
+                          epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+    const bool uses_bias = epilogue & CUBLASLT_EPILOGUE_BIAS ||
+                           epilogue == CUBLASLT_EPILOGUE_BGRADA ||
+                           epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+    if (uses_bias && has_bias)
         cublasLtMatmulDescSetAttribute(
             desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &dbias, sizeof dbias);
-    if (has_aux) {
+    if (uses_aux && has_aux) {
         cublasLtMatmulDescSetAttribute(
             desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &daux, sizeof daux);
         cublasLtMatmulDescSetAttribute(
@@ -64,11 +68,15 @@ multiply(cublasLtHandle_t lt, cublasLtEpilogue_t epilogue, cublasLtOrder_t order
     cublasLtMatrixLayoutSetAttribute(
         lc, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order);
     cublasLtMatmulPreferenceCreate(&preference);
+    cublasLtMatmulPreferenceSetAttribute(
+        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
+        sizeof workspace_bytes);
     cublasLtMatmulAlgoGetHeuristic(
         lt, desc, la, lb, lc, lc, preference, 1, &found, &count);
     if (!count) return CUBLAS_STATUS_NOT_SUPPORTED;
     cublasStatus_t status = cublasLtMatmul(
-        lt, desc, &one, da, la, db, lb, &zero, dc, lc, dc, lc, &found.algo, NULL, 0, 0);
+        lt, desc, &one, da, la, db, lb, &zero, dc, lc, dc, lc, &found.algo, workspace,
+        workspace_bytes, 0);
     cublasLtMatmulPreferenceDestroy(preference);
     cublasLtMatrixLayoutDestroy(la);
     cublasLtMatrixLayoutDestroy(lb);
@@ -154,10 +162,27 @@ int main()
     expect("DGELU", get(dc, at), x * (gelu(y + 1e-4) - gelu(y - 1e-4)) / 2e-4);
     multiply(lt, CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_ORDER_COL);
     expect("BGRADA", get(dbias, 2), a[2] + a[2 + M] + a[2 + 2 * M] + a[2 + 3 * M]);
-    if (multiply(lt, CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_ORDER_COL) !=
-        CUBLAS_STATUS_NOT_SUPPORTED)
-        failures++;
-    has_gradient = true;
+    expect(
+        "DGELU_BGRAD without a workspace",
+        multiply(lt, CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_ORDER_COL),
+        CUBLAS_STATUS_NOT_SUPPORTED);
+    workspace_bytes = 4096;
+    cudaMalloc(&workspace, workspace_bytes);
+    has_bias = false;
+    for (auto epilogue : {CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_EPILOGUE_BGRADA})
+        expect(
+            "a gradient without a bias", multiply(lt, epilogue, CUBLASLT_ORDER_COL),
+            CUBLAS_STATUS_INVALID_VALUE);
+    has_bias = true;
+    has_aux = false;
+    expect(
+        "DGELU without its input", multiply(lt, CUBLASLT_EPILOGUE_DGELU, CUBLASLT_ORDER_COL),
+        CUBLAS_STATUS_INVALID_VALUE);
+    expect(
+        "GELU without a place for its input",
+        multiply(lt, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_ORDER_COL),
+        CUBLAS_STATUS_NOT_SUPPORTED);
+    has_aux = true;
     cudaMemset(dc, 0, M * N * sizeof(float));
     multiply(lt, CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_ORDER_COL);
     expect("DGELU with BGRAD", get(dc, at), x * (gelu(y + 1e-4) - gelu(y - 1e-4)) / 2e-4);
