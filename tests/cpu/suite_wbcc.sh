@@ -120,6 +120,8 @@ several: twice.o kernel.o launch.o host.o
 	$(NVCC) -c $<
 END
 check_says "a Makefile, by NVCC=" 6 sh -c "rm -f several; make -s NVCC='$wbcc' && ./several"
+check_says "a Makefile, by CC= and CXX=, which make exports" 6 sh -c "rm -f several; \
+    timeout 60 make -s NVCC='$wbcc' CC='$wbcc' CXX='$wbcc' && ./several"
 check_says "an archive" 6 sh -c \
     "'$wbcc' -lib twice.o kernel.o launch.o -o lib.a && '$wbcc' host.o lib.a -o by_lib && ./by_lib"
 check_says "a shared library" 6 sh -c "'$wbcc' -shared -DFACTOR=2 twice.cu kernel.cu launch.cu \
