@@ -188,7 +188,7 @@ END
 count_tests() { build/host/translate "$TMP/left.cu" "$TMP/t" && grep -o "$1" "$TMP/t/left.cu.cpp" | wc -l; }
 check_says "only threads in an if may be left out" 2 count_tests 'if (wbcpu_gone'
 check_says "and rows of them" 2 count_tests 'if (::wbcpu::is_row_gone'
-check_says "kernels that call functions" "9" count_blocks tests/cpu/whole_calls.cu
+check_says "kernels that call functions" "10" count_blocks tests/cpu/whole_calls.cu
 check_says "other kernels are left alone" "0" count_blocks tests/cpu/no_loops.cu
 shown() { WBCPU_LOOPS=1 build/host/translate "$1" "$TMP/t"; }
 check_says "WBCPU_LOOPS shows loops" "functions: loops, if these have plain types: scale" \

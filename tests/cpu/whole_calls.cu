@@ -324,12 +324,32 @@ template <class T> __global__ void lives(float y[], const float x[WIDTH], T n)
 
 static void lanes_that_do_not_come();
 
+// threadIdx.x in an index is unsigned: with -1 added, it wraps around in the first thread
+// only.
+__global__ void thread_index(float *y, const float *x, int n)
+{
+    __shared__ float s[1024];
+    const int left = N - 1 - n;
+    s[threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x];
+    __syncthreads();
+    float sum = s[threadIdx.x];
+    if (threadIdx.x + left < blockDim.x) sum += s[threadIdx.x + left];
+    if (threadIdx.x >= 3) sum -= 2 * s[threadIdx.x - 3];
+    __syncthreads();
+    for (unsigned d = blockDim.x / 2; d > 0; d /= 2) {
+        if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
+        __syncthreads();
+    }
+    y[blockIdx.x * blockDim.x + threadIdx.x] = sum + s[0];
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) lanes_that_do_not_come();
     for (unsigned threads : {16, 48, 64, 256, 1024}) {
         same("functions", functions, 2, threads);
         same("references to numbers", references, 2, threads);
+        same("threadIdx as an index", thread_index, 2, threads);
         if (threads % 32) continue;
         same("functions that wait", waiting, 2, threads);
         same("arguments that change", arguments, 2, threads);

@@ -177,7 +177,7 @@ static int are_indices_known(struct kernel *k, int first, int end)
 {
     const struct source *s = k->s;
     for (int i = first; i < end; i++) {
-        if (token_in(s, i, "threadIdx") || (is(s, i, "-") && is(s, i + 1, ">"))) return 0;
+        if (is(s, i, "-") && is(s, i + 1, ">")) return 0;
         if (!is(s, i, "[")) continue;
         enum shape shape = shape_of(k, i + 1, mate(s, i));
         int last = !is(s, next(s, mate(s, i)), "[");

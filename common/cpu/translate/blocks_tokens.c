@@ -69,9 +69,13 @@ static void append_first_value(struct buffer *b, struct kernel *k, int first, in
 {
     for (int i = first; i < end; i++) {
         const struct variable *v = variable_at(k, i);
+        int member = next(k->s, next(k->s, i));
         if (v && differs(v))
             append_pattern(b, k, v, "wbcpu_row_%I");
-        else
+        else if (is(k->s, i, "threadIdx") && is(k->s, member, "x")) {
+            append_text(b, "(unsigned)wbcpu_x");
+            i = member;
+        } else
             append_tokens(b, k, i, i + 1);
     }
 }
@@ -80,15 +84,11 @@ static void append_first_value(struct buffer *b, struct kernel *k, int first, in
  * sees that no index wraps around */
 static int append_index(struct buffer *b, struct kernel *k, int open)
 {
-    int close = mate(k->s, open), minus = 0;
+    int close = mate(k->s, open);
     enum shape shape = shape_of(k, open + 1, close);
     if (shape != NEIGHBOURS && shape != ROW) return 0;
-    for (int i = open; i < close; i++)
-        minus |= is(k->s, i, "-");
-    append_text(b, minus ? "[::wbcpu::neighbour<true>(" : "[::wbcpu::neighbour<false>(");
+    append_text(b, "[::wbcpu::neighbour(");
     append_first_value(b, k, open + 1, close);
-    append_text(b, ", ");
-    append_tokens(b, k, open + 1, close);
     append_text(b, ", wbcpu_i)]");
     return 1;
 }

@@ -66,14 +66,12 @@ WBCPU_INLINE bool is_row_gone(const bool *gone)
     return (half[0] & half[1]) == 0x0101010101010101u;
 }
 
-/* The index of thread i of a row, from the index of the first one. In an unsigned
- * difference that one can have wrapped around. */
-template <bool minus, class T> WBCPU_INLINE auto neighbour(T first, T own, int i)
+/* The index of thread i of a row, from the index of the first one: an unsigned index can
+ * wrap around between the two (threadIdx.x - 1). */
+template <class T> WBCPU_INLINE long long neighbour(T first, int i)
 {
-    if constexpr (minus && std::is_unsigned_v<T>)
-        return own;
-    else
-        return (long long)first + i;
+    bool wraps = std::is_unsigned_v<T> && sizeof(T) == 4 && first > T(-block_step);
+    return (wraps ? (int)first : (long long)first) + i;
 }
 
 /* What a name from outside of a kernel must be: nothing volatile, and no class whose
