@@ -11,26 +11,6 @@
 struct cublasLtContext {
     cublasHandle_t blas;
 };
-struct cublasLtMatrixLayout {
-    cudaDataType type;
-    int order;
-    uint64_t rows, columns;
-    int64_t ld;
-    int batch;
-    int64_t stride;
-};
-struct cublasLtMatmulDesc {
-    cublasComputeType_t compute;
-    cudaDataType scale;
-    int transpose[2]; /* A, B */
-    int epilogue;
-    void *bias, *aux;
-    int64_t bias_stride, aux_ld, aux_stride;
-    int bias_type, aux_type; /* -1: D's */
-};
-struct cublasLtMatmulPreference {
-    size_t workspace; /* at most, in bytes */
-};
 
 /* --- descriptions ------------------------------------------------------------------- */
 
@@ -42,11 +22,12 @@ static cublasStatus_t set(void *field, size_t size, const void *value, size_t by
 }
 #define SET(field) return set(&(field), sizeof(field), value, bytes)
 
-static bool is_by_rows(const cublasLtMatrixLayout *x)
+static bool is_by_rows(const cublasLtMatrixLayoutOpaque_t *x)
 {
     return x->order == CUBLASLT_ORDER_ROW;
 }
-enum { READS_AUX = 64, WRITES_AUX = 128 }; /* bits of cublasLtEpilogue_t; DGELU has both */
+/* Bits of cublasLtEpilogue_t; DGELU has both. */
+enum { READS_AUX = 64, WRITES_AUX = 128 };
 static bool uses_bias(int epilogue)
 {
     return epilogue & CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
@@ -55,14 +36,17 @@ static bool uses_bias(int epilogue)
 }
 /* cuBLASLt's DGELU_BGRAD needs memory for partial sums. How much depends on the tiles that
  * it chooses; nothing is stored there here. */
-static size_t workspace_of(const cublasLtMatmulDesc *d, const cublasLtMatrixLayout *result)
+static size_t workspace_of(
+    const cublasLtMatmulDescOpaque_t *d, const cublasLtMatrixLayoutOpaque_t *result)
 {
-    return d->epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD ? sizeof(float) * result->rows : 0;
+    return d->epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD ? sizeof(float) * result->rows
+                                                        : 0;
 }
 /* cuBLASLt on an H200 refuses most epilogues of a row-major result, BGRADA with A^T, BGRADB
  * without B^T and a workspace that is too small. The sums of half are float here, too. */
 static bool is_supported(
-    const cublasLtMatmulDesc *d, const cublasLtMatrixLayout *result, size_t workspace)
+    const cublasLtMatmulDescOpaque_t *d, const cublasLtMatrixLayoutOpaque_t *result,
+    size_t workspace)
 {
     if (workspace < workspace_of(d, result)) return false;
     bool half = d->scale == CUDA_R_16F;
@@ -108,12 +92,19 @@ size_t cublasLtGetVersion()
 {
     return CUBLAS_VERSION;
 }
+cublasStatus_t cublasLtMatrixLayoutInit(
+    cublasLtMatrixLayout_t layout, cudaDataType type, uint64_t rows, uint64_t columns,
+    int64_t ld)
+{
+    *layout = {type, CUBLASLT_ORDER_COL, rows, columns, ld, 1, 0};
+    return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtMatrixLayoutCreate(
     cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows, uint64_t columns,
     int64_t ld)
 {
-    *layout = new cublasLtMatrixLayout{type, CUBLASLT_ORDER_COL, rows, columns, ld, 1, 0};
-    return CUBLAS_STATUS_SUCCESS;
+    *layout = new cublasLtMatrixLayoutOpaque_t;
+    return cublasLtMatrixLayoutInit(*layout, type, rows, columns, ld);
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
 {
@@ -142,15 +133,21 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(
     }
     return CUBLAS_STATUS_NOT_SUPPORTED;
 }
+cublasStatus_t cublasLtMatmulDescInit(
+    cublasLtMatmulDesc_t desc, cublasComputeType_t compute, cudaDataType scale)
+{
+    *desc = {};
+    desc->compute = compute;
+    desc->scale = scale;
+    desc->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    desc->bias_type = desc->aux_type = -1;
+    return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtMatmulDescCreate(
     cublasLtMatmulDesc_t *desc, cublasComputeType_t compute, cudaDataType scale)
 {
-    *desc = new cublasLtMatmulDesc();
-    (*desc)->compute = compute;
-    (*desc)->scale = scale;
-    (*desc)->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    (*desc)->bias_type = (*desc)->aux_type = -1;
-    return CUBLAS_STATUS_SUCCESS;
+    *desc = new cublasLtMatmulDescOpaque_t;
+    return cublasLtMatmulDescInit(*desc, compute, scale);
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
 {
@@ -193,10 +190,15 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
 }
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preference)
+{
+    *preference = {};
+    return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    *preference = new cublasLtMatmulPreference();
-    return CUBLAS_STATUS_SUCCESS;
+    *preference = new cublasLtMatmulPreferenceOpaque_t;
+    return cublasLtMatmulPreferenceInit(*preference);
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
 {
@@ -204,11 +206,10 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
-    cublasLtMatmulPreference_t preference,
-    cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t bytes)
+    cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
+    const void *value, size_t bytes)
 {
-    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
-        SET(preference->workspace);
+    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) SET(preference->workspace);
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
@@ -311,7 +312,7 @@ static void sum_rows(const gemm_call &p, const matrix &sums)
 
 /* --- the product -------------------------------------------------------------------- */
 
-static matrix describe(const void *data, const cublasLtMatrixLayout *x)
+static matrix describe(const void *data, const cublasLtMatrixLayoutOpaque_t *x)
 {
     return {const_cast<void *>(data), x->type, (int)x->ld, x->stride};
 }

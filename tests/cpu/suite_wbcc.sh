@@ -120,8 +120,19 @@ several: twice.o kernel.o launch.o host.o
 	$(NVCC) -c $<
 END
 check_says "a Makefile, by NVCC=" 6 sh -c "rm -f several; make -s NVCC='$wbcc' && ./several"
-check_says "a Makefile, by CC= and CXX=, which make exports" 6 sh -c "rm -f several; \
-    timeout 60 make -s NVCC='$wbcc' CC='$wbcc' CXX='$wbcc' && ./several"
+cat >Makefile <<'END'
+CC = nvcc
+sum: sum.o kernel.o twice.o launch.o host.o
+	$(CC) $^ -o $@ -lcudart
+%.o: %.cu
+	$(CC) -arch=sm_80 -dc -D FACTOR=2 $< -o $@
+%.o: %.cpp
+	$(CC) -c $<
+END
+echo 'int sum(int a, int b) { return a + b; }' >sum.c
+# make passes CC and CXX to wbcc in the environment, where they name host compilers.
+check_says "a Makefile, by CC= and CXX=, with a C file" 6 sh -c \
+    "rm -f *.o; timeout 100 make -s CC='$wbcc' CXX='$wbcc' && ./sum"
 check_says "an archive" 6 sh -c \
     "'$wbcc' -lib twice.o kernel.o launch.o -o lib.a && '$wbcc' host.o lib.a -o by_lib && ./by_lib"
 check_says "a shared library" 6 sh -c "'$wbcc' -shared -DFACTOR=2 twice.cu kernel.cu launch.cu \

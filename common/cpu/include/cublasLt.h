@@ -16,9 +16,27 @@ extern "C" {
 #endif
 
 typedef struct cublasLtContext *cublasLtHandle_t;
-typedef struct cublasLtMatmulDesc *cublasLtMatmulDesc_t;
-typedef struct cublasLtMatrixLayout *cublasLtMatrixLayout_t;
-typedef struct cublasLtMatmulPreference *cublasLtMatmulPreference_t;
+/* Descriptions. A program may have them on its stack (…Init); it sets fields by calls. */
+typedef struct {
+    cudaDataType type;
+    int order;
+    uint64_t rows, columns;
+    int64_t ld;
+    int batch;
+    int64_t stride;
+} cublasLtMatrixLayoutOpaque_t, *cublasLtMatrixLayout_t;
+typedef struct {
+    cublasComputeType_t compute;
+    cudaDataType scale;
+    int transpose[2]; /* A, B */
+    int epilogue;
+    void *bias, *aux;
+    int64_t bias_stride, aux_ld, aux_stride;
+    int bias_type, aux_type; /* -1: D's */
+} cublasLtMatmulDescOpaque_t, *cublasLtMatmulDesc_t;
+typedef struct {
+    size_t workspace; /* at most, in bytes */
+} cublasLtMatmulPreferenceOpaque_t, *cublasLtMatmulPreference_t;
 typedef struct {
     uint64_t data[8];
 } cublasLtMatmulAlgo_t;
@@ -98,6 +116,9 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
 size_t cublasLtGetVersion(void);
 
+cublasStatus_t cublasLtMatrixLayoutInit(
+    cublasLtMatrixLayout_t layout, cudaDataType type, uint64_t rows, uint64_t cols,
+    int64_t ld);
 cublasStatus_t cublasLtMatrixLayoutCreate(
     cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows, uint64_t cols,
     int64_t ld);
@@ -105,6 +126,8 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout);
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(
     cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute,
     const void *value, size_t bytes);
+cublasStatus_t cublasLtMatmulDescInit(
+    cublasLtMatmulDesc_t desc, cublasComputeType_t compute, cudaDataType scale);
 cublasStatus_t cublasLtMatmulDescCreate(
     cublasLtMatmulDesc_t *desc, cublasComputeType_t compute, cudaDataType scale);
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc);
@@ -112,9 +135,11 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(
     cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
     const void *value, size_t bytes);
 
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preference);
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference);
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference);
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute( /* ignored */
+/* Only MAX_WORKSPACE_BYTES has an effect. */
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
     cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
     const void *value, size_t bytes);
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(

@@ -1,6 +1,7 @@
 /* assembly.c - inline PTX: asm("code" : outputs : inputs : clobbers) becomes a call that
- * interprets the code (wbcpu/ptx.h). asm("") is a compiler barrier and stays. */
-#include "tokens.h"
+ * interprets the code (wbcpu/ptx.h). asm("") is a compiler barrier and stays, and so does
+ * the assembly of host functions, such as rdtsc. */
+#include "outline.h"
 
 /* An operand, [name] "=r"(x): name and string at i. Returns the token after its ')'. */
 static int operand(struct source *s, int i, int end, int is_output)
@@ -55,8 +56,31 @@ static void assembly(struct source *s, int i)
     erase(s, i + 1, open);
 }
 
+static int is_assembly(const struct source *s, int i)
+{
+    return is(s, i, "asm") || is(s, i, "__asm__") || is(s, i, "__asm");
+}
+
+/* A host function may contain device lambdas. Then its assembly counts as PTX. */
+static int has_device_code(const struct outline *o, const struct function *f)
+{
+    for (int i = f->body; i < f->end; i++)
+        if (word(o, i, "__device__")) return 1;
+    return 0;
+}
+
+void find_host_assembly(struct source *s, const struct outline *o)
+{
+    for (int k = 0; k < o->function_count; k++) {
+        const struct function *f = &o->functions[k];
+        if (f->space != HOST_FUNCTION || has_device_code(o, f)) continue;
+        for (int i = f->body; i < f->end; i++)
+            if (is_assembly(s, o->token[i])) s->tokens[o->token[i]].is_host_code = 1;
+    }
+}
+
 void rewrite_assembly(struct source *s)
 {
     for (int i = 0; i < s->count && !given_up; i++)
-        if (is(s, i, "asm") || is(s, i, "__asm__") || is(s, i, "__asm")) assembly(s, i);
+        if (is_assembly(s, i) && !s->tokens[i].is_host_code) assembly(s, i);
 }

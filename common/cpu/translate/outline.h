@@ -70,6 +70,11 @@ int is_attribute(const struct outline *o, int i);
 /* Marks the bodies that write_versions writes twice. */
 void name_architecture(struct source *s, const struct outline *o);
 
+/* --- assembly.c --------------------------------------------------------------------- */
+
+/* Marks the asm statements of host functions, which the host compiler gets. */
+void find_host_assembly(struct source *s, const struct outline *o);
+
 /* --- shifts.c ----------------------------------------------------------------------- */
 
 void rewrite_shifts(struct source *s, const struct outline *o);

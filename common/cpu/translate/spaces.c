@@ -131,6 +131,7 @@ void check_spaces(struct source *s)
     struct token_index names = {0};
     make_outline(&o, s);
     name_architecture(s, &o);
+    find_host_assembly(s, &o);
     rewrite_shifts(s, &o);
     static int lost;
     lost |= o.lost;

@@ -90,8 +90,11 @@ static void multiply_half(cublasLtHandle_t lt, float *c)
     static __half ha[K * M], hb[K * N], hc[M * N];
     __half *a16 = (__half *)da, *b16 = (__half *)db, *c16 = (__half *)dc;
     __half two = __float2half(2), zero = __float2half(0);
-    cublasLtMatmulDesc_t desc;
-    cublasLtMatrixLayout_t la, lb, lc;
+    cublasLtMatmulDescOpaque_t desc = {};  // Init instead of Create: no Destroy
+    cublasLtMatrixLayoutOpaque_t la = {}, lb = {}, lc = {};
+    cublasLtMatmulPreferenceOpaque_t preference = {};
+    cublasLtMatmulHeuristicResult_t found;
+    int count = 0;
     cublasOperation_t transposed = CUBLAS_OP_T;
     for (int i = 0; i < K * M; i++)
         ha[i] = __float2half(a[i]);
@@ -99,23 +102,23 @@ static void multiply_half(cublasLtHandle_t lt, float *c)
         hb[i] = __float2half(b[i]);
     cudaMemcpy(a16, ha, sizeof ha, cudaMemcpyHostToDevice);
     cudaMemcpy(b16, hb, sizeof hb, cudaMemcpyHostToDevice);
-    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_16F, CUDA_R_16F);
+    cublasLtMatmulDescInit(&desc, CUBLAS_COMPUTE_16F, CUDA_R_16F);
     cublasLtMatmulDescSetAttribute(
-        desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
-    cublasLtMatrixLayoutCreate(&la, CUDA_R_16F, K, M, K);
-    cublasLtMatrixLayoutCreate(&lb, CUDA_R_16F, K, N, K);
-    cublasLtMatrixLayoutCreate(&lc, CUDA_R_16F, M, N, M);
+        &desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
+    cublasLtMatrixLayoutInit(&la, CUDA_R_16F, K, M, K);
+    cublasLtMatrixLayoutInit(&lb, CUDA_R_16F, K, N, K);
+    cublasLtMatrixLayoutInit(&lc, CUDA_R_16F, M, N, M);
+    cublasLtMatmulPreferenceInit(&preference);
+    cublasLtMatmulAlgoGetHeuristic(
+        lt, &desc, &la, &lb, &lc, &lc, &preference, 1, &found, &count);
     cublasStatus_t status = cublasLtMatmul(
-        lt, desc, &two, a16, la, b16, lb, &zero, c16, lc, c16, lc, NULL, NULL, 0, 0);
-    if (status != CUBLAS_STATUS_SUCCESS) failures++;
+        lt, &desc, &two, a16, &la, b16, &lb, &zero, c16, &lc, c16, &lc, NULL, NULL, 0, 0);
+    if (count != 1 || status != CUBLAS_STATUS_SUCCESS) failures++;
     cudaMemcpy(hc, c16, sizeof hc, cudaMemcpyDeviceToHost);
     for (int i = 0; i < M * N; i++)
         c[i] = __half2float(hc[i]);
-    cublasLtMatrixLayoutDestroy(la);
-    cublasLtMatrixLayoutDestroy(lb);
-    cublasLtMatrixLayoutDestroy(lc);
-    cublasLtMatmulDescDestroy(desc);
 }
+
 static float get(const float *p, int at)
 {
     float x;
@@ -176,7 +179,8 @@ int main()
     has_bias = true;
     has_aux = false;
     expect(
-        "DGELU without its input", multiply(lt, CUBLASLT_EPILOGUE_DGELU, CUBLASLT_ORDER_COL),
+        "DGELU without its input",
+        multiply(lt, CUBLASLT_EPILOGUE_DGELU, CUBLASLT_ORDER_COL),
         CUBLAS_STATUS_INVALID_VALUE);
     expect(
         "GELU without a place for its input",

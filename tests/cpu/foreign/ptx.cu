@@ -183,8 +183,22 @@ __global__ void together(const half *a, const half *b, float *c, unsigned *sum)
     if (l == 5) *sum = v;
 }
 
+/* Assembly in host code is the CPU's. */
+struct host {
+    static int answer(int x)
+    {
+#ifdef __x86_64__
+        asm volatile("addl $40, %0" : "+r"(x));
+        return x;
+#else
+        return x + 40;
+#endif
+    }
+};
+
 int main()
 {
+    if (host::answer(2) != 42) return 20;
     const unsigned want[9] = {11, 0xd12, 0x44442222, 14, 6, 7, 16, (unsigned)-2, 0x01fe0678};
     unsigned *out;
     float4 *x;

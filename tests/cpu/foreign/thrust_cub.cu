@@ -7,6 +7,7 @@
 #include <thrust/device_vector.h>
 #include <thrust/host_vector.h>
 #include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
@@ -159,6 +160,31 @@ static int wrong_neighbours(int *out)
     return wrong;
 }
 
+struct odd {
+    __host__ __device__ bool operator()(int x) const
+    {
+        return x % 2;
+    }
+};
+/* CUB adds bools as int, or as the type of the result. */
+static int wrong_bools(void *temporary, size_t bytes, int *in, int *out)
+{
+    for (int i = 0; i < 100; i++)
+        in[i] = i % 4;
+    auto is_odd = thrust::make_transform_iterator(in, odd());
+    int64_t *count = (int64_t *)(out + 200);
+    int *ends = out + 210;
+    ends[0] = 0, ends[1] = 40, ends[2] = 100;
+    cub::DeviceReduce::Sum(temporary, bytes, is_odd, count, 100);
+    cub::DeviceScan::ExclusiveSum(temporary, bytes, is_odd, out, 100);
+    cub::DeviceScan::InclusiveSum(temporary, bytes, is_odd, out + 100, 100);
+    cub::DeviceSegmentedReduce::Sum(temporary, bytes, is_odd, out + 220, 2, ends, ends + 1);
+    cudaDeviceSynchronize();
+    if (*count != 50) return 13;
+    if (out[98] != 49 || out[198] != 49 || out[199] != 50) return 14;
+    return out[220] == 20 && out[221] == 30 ? 0 : 15;
+}
+
 static int cub_part()
 {
     const int N = 256;
@@ -187,8 +213,12 @@ static int cub_part()
     cub::DeviceScan::InclusiveSum(temporary, bytes, out, in, N);
     cub::DeviceReduce::Sum(temporary, bytes, out, in + N - 1, N - 1);
     cudaDeviceSynchronize();
-    return in[10] != 55 || in[N - 1] != 254 * 255 / 2;
+    if (in[10] != 55 || in[N - 1] != 254 * 255 / 2) return 12;
+    return wrong_bools(temporary, room, in, out);
 }
+
+// Programs that include only <cub/cub.cuh> use <chrono>, which the toolkit's CUB includes.
+static_assert(std::chrono::seconds(1) == std::chrono::milliseconds(1000), "");
 
 int main()
 {

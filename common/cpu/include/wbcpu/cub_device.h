@@ -40,6 +40,16 @@ cudaError_t wbcpu_run(void *temporary, size_t &bytes, cudaStream_t stream, Work 
     wbcpu_run_library(stream, work);
     return cudaSuccess;
 }
+/* The type in which CUB combines a start of type T with values of I: bools are added as int,
+ * or as int64_t if the start is. */
+template <class Op, class T, class I>
+using wbcpu_sum_t =
+    std::decay_t<decltype(std::declval<Op>()(std::declval<T>(), std::declval<I>()[0]))>;
+template <class I> using wbcpu_input_t = std::decay_t<decltype(std::declval<I>()[0])>;
+/* CUB begins a reduction with a zero of the output's type, if that has one. */
+template <class I, class O>
+using wbcpu_zero_t = std::conditional_t<
+    std::is_void_v<thrust::iterator_value_t<O>>, wbcpu_input_t<I>, thrust::iterator_value_t<O>>;
 #define WBCPU_TEMPORARY void *temporary, size_t &bytes
 #define WBCPU_STATIC template <class I, class O> static cudaError_t
 #define WBCPU_RUN(...) return wbcpu_run(temporary, bytes, stream, [=] { __VA_ARGS__ })
@@ -49,12 +59,12 @@ struct DeviceReduce {
     static cudaError_t
     Reduce(WBCPU_TEMPORARY, I in, O out, int n, Op op, T start, cudaStream_t stream = 0)
     {
-        WBCPU_RUN(T sum = start; for (int i = 0; i < n; i++) sum = op(sum, in[i]); *out = sum;);
+        typedef wbcpu_sum_t<Op, T, I> sum_type;
+        WBCPU_RUN(sum_type sum = start; for (int i = 0; i < n; i++) sum = op(sum, in[i]); *out = sum;);
     }
     WBCPU_STATIC Sum(WBCPU_TEMPORARY, I in, O out, int n, cudaStream_t stream = 0)
     {
-        typedef std::decay_t<decltype(in[0])> T;
-        return Reduce(temporary, bytes, in, out, n, cub::Sum(), T(), stream);
+        return Reduce(temporary, bytes, in, out, n, std::plus<>(), wbcpu_zero_t<I, O>(), stream);
     }
     WBCPU_STATIC Max(WBCPU_TEMPORARY, I in, O out, int n, cudaStream_t stream = 0)
     {
@@ -87,9 +97,9 @@ struct DeviceSegmentedReduce {
     static cudaError_t
     Sum(WBCPU_TEMPORARY, I in, O out, int n, B begin, E end, cudaStream_t stream = 0)
     {
-        typedef std::decay_t<decltype(in[0])> T;
+        typedef wbcpu_sum_t<std::plus<>, wbcpu_zero_t<I, O>, I> sum_type;
         WBCPU_RUN(for (int s = 0; s < n; s++) {
-            T sum = T();
+            sum_type sum = sum_type();
             for (auto i = begin[s]; i < end[s]; i++)
                 sum = sum + in[i];
             out[s] = sum;
@@ -111,12 +121,13 @@ struct DeviceScan {
     }
     WBCPU_STATIC InclusiveSum(WBCPU_TEMPORARY, I in, O out, int n, cudaStream_t stream = 0)
     {
-        return InclusiveScan(temporary, bytes, in, out, cub::Sum(), n, stream);
+        typedef wbcpu_sum_t<std::plus<>, wbcpu_input_t<I>, I> sum_type;
+        WBCPU_RUN(sum_type sum = sum_type(); for (int i = 0; i < n; i++) out[i] = sum = sum + in[i];);
     }
     WBCPU_STATIC ExclusiveSum(WBCPU_TEMPORARY, I in, O out, int n, cudaStream_t stream = 0)
     {
-        typedef std::decay_t<decltype(in[0])> T;
-        return ExclusiveScan(temporary, bytes, in, out, cub::Sum(), T(), n, stream);
+        typedef wbcpu_sum_t<std::plus<>, wbcpu_input_t<I>, I> sum_type;
+        return ExclusiveScan(temporary, bytes, in, out, std::plus<>(), sum_type(), n, stream);
     }
 };
 /* All bits of the keys take part, unless [first, last) bits are given for unsigned keys. */
