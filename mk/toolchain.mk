@@ -58,17 +58,16 @@ known_archs  = $(or $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2
 # --- CPU back end: translate <<<>>> and __shared__, then the host's own compiler --------
 # common/cpu/flags are tools/wbcc's too.
 # -fno-gnu-unique: labs with equal template names must stay separate (see mk/labs.mk).
-# -fno-var-tracking: to note where each variable is in optimized code takes g++ a fifth of
-# its time. gdb shows variables with OPT=-O0.
+# gdb shows variables with OPT=-O0.
 CPU_TARGET ?= native
 ifeq ($(CPU_TARGET),portable)
 override CPU_TARGET := $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,armv8-a)
 endif
 TRANSLATE := build/host/translate
 TRANSLATE_FLAGS := $(if $(filter 1,$(CHECK)),--check)
-CPU_FLAGS := $(shell grep -v '^\#' common/cpu/flags) $(OPT) -march=$(CPU_TARGET) \
+CPU_FLAGS := $(shell grep -v '^\#' common/cpu/flags) $(OPT) $(if $(filter -O0,$(OPT)),-g) -march=$(CPU_TARGET) \
              $(SANITIZE) -Icommon/cpu/include \
-             $(if $(findstring clang,$(CXX)),,-fno-gnu-unique -fno-var-tracking)
+             $(if $(findstring clang,$(CXX)),,-fno-gnu-unique)
 ifeq ($(BACKEND),cpu)
 BACKEND_INCLUDES := -Icommon/cpu/include
 BACKEND_LIBS     := $(B)/libwbcpu.a

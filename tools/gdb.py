@@ -42,7 +42,7 @@ def build(folder, grader):
         labkit.stop(f"the grader is not built in {BUILD}: run `make {lab} BACKEND=cpu`")
     Path(DEBUG, "labs").mkdir(parents=True, exist_ok=True)
     Path(DEBUG, "labs/settings").write_text(
-        re.sub(r"(?<= )-O[0-3sg](?= )", "-O0", settings.read_text()))
+        re.sub(r"(?<= )-O[0-3sg](?= )", "-O0", settings.read_text().replace(" -g1 ", " -g ")))
     done = subprocess.run([sys.executable, "tools/lab.py", lab, "--build", DEBUG, "--out", DEBUG,
                            "--no-check", "--quiet"])
     if done.returncode:

@@ -216,7 +216,7 @@ check_fails "and in a seeded order the thread" "block (0,0,0), thread (33,1,0)" 
 
 echo "# the debugger"
 if command -v gdb >/dev/null; then
-    build "${CXX:-g++}" tests/cpu/gdb_demo.cu "$TMP/demo" -O0 >"$TMP/.out" 2>&1
+    build "${CXX:-g++}" tests/cpu/gdb_demo.cu "$TMP/demo" -O0 -g >"$TMP/.out" 2>&1
     line=$(grep -n 'stop here' tests/cpu/gdb_demo.cu | cut -d: -f1)
     in_gdb() {
         WB_THREADS=1 gdb -q -batch -nx -ex "set debuginfod enabled off" \

@@ -63,9 +63,15 @@ check_says "but when it has changed" "builds the back end" by_copy
 # --- command lines of teaching code -----------------------------------------------------
 check "options about GPU code have no effect" "$wbcc" -arch=sm_80 -arch sm_90 -gencode \
     arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=\"sm_90,compute_90\" -O3 -t=0 \
-    --use_fast_math -lineinfo -G -g -Xptxas -v --ptxas-options=-v -rdc=true -std=c++17 \
+    --use_fast_math -lineinfo -Xptxas -v --ptxas-options=-v -rdc=true -std=c++17 \
     --expt-relaxed-constexpr --extended-lambda -m64 -maxrregcount 32 --default-stream \
     per-thread -lcublas -lcublasLt -lcudart -lm -Xcompiler -Wall,-Wextra scale.cu -o gpu
+variables() { # OPTION...: the names of parameters in the debug information
+    "$wbcc" -c "$@" scale.cu -o debug.o && readelf --debug-dump=info debug.o | grep -c formal_parameter
+}
+check_fails "no variables in the debug information" 0 variables
+check "but with -g" variables -g
+check "and with -G" variables -G
 check_says "a.out without -o" "2 4 6" sh -c "'$wbcc' scale.cu && ./a.out"
 check_says "-run -run-args" "2 4 6 two words" "$wbcc" -run -run-args "0 'two words'" scale.cu
 check "-run ends with the program's exit code" exits 7 "$wbcc" -run -run-args 7 scale.cu

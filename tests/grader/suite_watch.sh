@@ -73,7 +73,7 @@ git ls-files -z --cached --others --exclude-standard -- Makefile mk labs solutio
     common grader tools grade requirements.txt | xargs -0 cp -p --parents -t "$tree"
 reuse_builds "$tree"
 mkdir -p build/data && ln -s "$PWD/build/data" "$tree/build/"
-env -u BUILD -u B -u MAKEFLAGS -u MFLAGS -u MAKELEVEL OPT="${QUICK% -g1}" NO_COLOR=1 \
+env -u BUILD -u B -u MAKEFLAGS -u MFLAGS -u MAKELEVEL OPT="$QUICK" NO_COLOR=1 \
     "$PYTHON" tests/grader/watch.py "$tree" || tap_failed=1
 complains 1 "--gdb without a case" "name a lab and a case" ./grade lab03 --gdb
 in_gdb() { (cd "$tree" && printf '%s\n' "$@" quit | ./grade lab03 -k tail --gdb); }
