@@ -147,6 +147,21 @@ byte_differences(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, u
     }
     return (i.flag ? sum : bytes) & 0xffffffffu;
 }
+/* dp4a and dp2a: c plus products of a's four bytes or two halfwords and b's bytes.
+ * i.number: the first byte of b; i.is_signed: a's parts; i.flag: b's */
+template <int BITS>
+static uint64_t dot(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, uint64_t)
+{
+    uint32_t sum = (uint32_t)c;
+    for (int k = 0; k < 32 / BITS; k++) {
+        const uint32_t up = (uint32_t)a << (32 - BITS - BITS * k);
+        const uint8_t y = (uint8_t)(b >> 8 * (i.number + k));
+        const uint32_t x =
+            i.is_signed ? (uint32_t)((int32_t)up >> (32 - BITS)) : up >> (32 - BITS);
+        sum += x * (i.flag ? (uint32_t)(int8_t)y : y);
+    }
+    return sum;
+}
 /* A shift's amount has 32 bits, whatever the type. */
 template <class T> static ptx_value shift(bool left)
 {
@@ -259,6 +274,11 @@ void find_arithmetic(ptx_instruction &i)
         i.is_signed = i.parts[2][0] == 's';
         i.flag = i.has("add");
         i.value = byte_differences;
+    } else if ((i.op() == "dp4a" || i.op() == "dp2a") && i.parts.size() > 2) {
+        i.is_signed = i.parts[i.parts.size() - 2][0] == 's';
+        i.flag = i.parts.back()[0] == 's';
+        i.number = i.has("hi") ? 2 : 0;
+        i.value = i.op() == "dp4a" ? dot<8> : dot<16>;
     } else if (i.op() == "setp" && i.parts.size() > 2) {
         with_type(
             i.type(), [&](auto t) { i.value = comparison<decltype(t)>(i.parts[1]); });

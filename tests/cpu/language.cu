@@ -72,6 +72,7 @@ static void overloaded(float *x)
 }
 
 #define CEIL(a, b) (((a) + (b)-1) / (b))
+#define PASTE(a, b) a##b
 #define LAUNCH_TYPE(name, T, e) name##_##e<T><<<1, 32>>>(x, (T)5)
 #define LAUNCH(kernel, n, ...) kernel<<<CEIL(n, 128), 128>>>(__VA_ARGS__)
 
@@ -128,12 +129,20 @@ static void launches(void)
     pointer<<<1, 64>>>(x, 1);
     (*pointer)<<<1, 64>>>(x, 2);
     table[1]<<<1, 64>>>(x, 4);
-    tap(get()[63] == 7, "kernels by pointer and from a table");
+    struct step {
+        void (*kernel)(float *, float);
+        step *next;
+    } steps[2] = {{add, steps}, {add, steps}}, *at = steps;
+    steps[1].kernel<<<1, 64>>>(x, 8);
+    at[0].next->kernel<<<1, 64>>>(x, 16);
+    if (at) (*pointer)<<<1, 64>>>(x, 32);
+    PASTE(ad, d)<<<1, 64>>>(x, 64);
+    tap(get()[63] == 127, "kernels by pointer, from tables, of pasted names");
 
     float k = 3;
     apply<<<1, 32>>>(
         x, [=] __device__(float v) { return outer::kernels<float>::twice(v) + k; });
-    tap(get()[0] == 17, "a device lambda");
+    tap(get()[0] == 257, "a device lambda");
     take_struct<<<1, 32>>>(x, pair{1.5f, 4});
     tap(get()[31] == 6, "a struct by value");
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <new>
 #include <type_traits>
 #include <utility>
 

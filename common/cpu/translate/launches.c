@@ -17,15 +17,28 @@
 
 /* --- the kernel's name -------------------------------------------------------------- */
 
+/* Skips the indices and arguments before the bracket at i: the a of a[i], f(x) or
+ * a[i](x). Returns -1 if no name precedes them. */
+static int indexed_name(const struct source *s, int i)
+{
+    while (is(s, i, "]") || is(s, i, ")"))
+        i = previous(s, mate(s, i));
+    static const char *const keywords[] = {"return", "else", "do",     "if",
+                                           "while",  "for",  "switch", NULL};
+    for (int k = 0; keywords[k]; k++)
+        if (is(s, i, keywords[k])) return -1;
+    return is_name(s, i) ? i : -1;
+}
+
 /* Skips one part before the name at i: ns::, T<int>::, object., pointer-> or, in a macro,
  * name##. Returns its first token, or i if there is none. */
 static int step_left(const struct source *s, int i)
 {
     int a = previous(s, i), b = previous(s, a);
-    if (is(s, a, ".")) return b;
+    if (is(s, a, ".")) return indexed_name(s, b);
     if (is(s, a, "#") && is(s, b, "#"))
         return is_name(s, previous(s, b)) ? previous(s, b) : -1;
-    if (is(s, a, ">") && is(s, b, "-")) return previous(s, b);
+    if (is(s, a, ">") && is(s, b, "-")) return indexed_name(s, previous(s, b));
     if (!is(s, a, ":") || !is(s, b, ":")) return i;
     int c = previous(s, b);
     if (is(s, c, ">")) {
@@ -45,9 +58,9 @@ static int callee_start(const struct source *s, int i)
         i = open_angle(s, i);
         i = i < 0 ? -1 : previous(s, i);
     }
-    if (is(s, i, ")")) return mate(s, i);           /* (*pointer)<<< */
-    if (is(s, i, "]")) i = previous(s, mate(s, i)); /* table[i]<<< */
-    if (!is_name(s, i)) return -1;
+    int first = is(s, i, ")") ? mate(s, i) : -1; /* (*pointer)<<< */
+    i = indexed_name(s, i);                      /* table[i]<<<, MACRO(k)<<< */
+    if (i < 0) return first;
     for (int left; (left = step_left(s, i)) != i; i = left)
         if (left < 0) return -1;
     return i;
@@ -174,6 +187,15 @@ static int has_one_argument(const struct source *s, int chevrons, int close)
     return 1;
 }
 
+/* 1 if a directive ends between i, the start of the kernel's name, and its launch. */
+static int crosses_directive(const struct source *s, int i, int chevrons)
+{
+    if (s->tokens[chevrons].in_directive) return 0;
+    while (i < chevrons && !s->tokens[i].in_directive)
+        i++;
+    return i < chevrons;
+}
+
 static void rewrite_launch(struct source *s, int chevrons)
 {
     int close = closing_chevrons(s, chevrons);
@@ -194,6 +216,12 @@ static void rewrite_launch(struct source *s, int chevrons)
     int start = callee_start(s, chevrons);
     if (start < 0) {
         error_at(s, chevrons, "kernel launch: a kernel's name must precede '<<<'");
+        return;
+    }
+    if (crosses_directive(s, start, chevrons)) {
+        error_at(
+            s, start,
+            "kernel launch: #if around a part of it; write a whole launch in each branch");
         return;
     }
     int empty = next(s, chevrons + 2) == close;

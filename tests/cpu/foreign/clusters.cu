@@ -145,6 +145,33 @@ static void test_alone()
     expect("launched by address", out[0] + out[1], 16);
 }
 
+// Compare-and-swap and exchange of 16 bytes, which GPUs with clusters have, too
+struct __align__(16) both {
+    long long count, sum;
+};
+__global__ void add_both(both *x)
+{
+#if __CUDA_ARCH__ >= 900 || __CUDACPU__
+    both seen = {0, 0}, old;
+    for (;; seen = old) {
+        old = atomicCAS(x, seen, both{seen.count + 1, seen.sum + threadIdx.x});
+        if (old.count == seen.count && old.sum == seen.sum) break;
+    }
+    old = atomicExch(x + 1, both{threadIdx.x, -(long long)threadIdx.x});
+    if (old.count != -old.sum) atomicExch(x + 2, both{1, 1});
+#endif
+}
+static void test_16_bytes()
+{
+    both *x;
+    cudaMallocManaged(&x, 3 * sizeof *x);
+    for (int i = 0; i < 3; i++) new (x + i) both{0, 0};
+    add_both<<<4, 64>>>(x);
+    cudaDeviceSynchronize();
+    expect("16 bytes: additions", x[0].count == 256 && x[0].sum == 4 * 2016, 1);
+    expect("16 bytes: exchanges", x[1].count == -x[1].sum && x[2].count == 0, 1);
+}
+
 int main()
 {
     cudaDeviceProp p;
@@ -153,6 +180,7 @@ int main()
     test_histogram();
     test_dimensions();
     test_alone();
+    test_16_bytes();
     printf(failures ? "%d FAILED\n" : "passed\n", failures);
     return failures != 0;
 }

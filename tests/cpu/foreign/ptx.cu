@@ -20,6 +20,18 @@ __device__ unsigned field(unsigned x, unsigned at, unsigned n)
     return r;
 }
 
+// dp4a and dp2a: products of bytes and halfwords with a sign or without
+__global__ void dot(unsigned *out)
+{
+    const unsigned a = 0x80ff0102, b = 0xff7f8003, c = 1000;
+    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(out[0]) : "r"(a), "r"(b), "r"(c));
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(out[1]) : "r"(a), "r"(b), "r"(c));
+    asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(out[2]) : "r"(a), "r"(b), "r"(c));
+    asm("dp2a.hi.u32.s32 %0, %1, %2, %3;" : "=r"(out[3]) : "r"(a), "r"(b), "r"(c));
+    asm("{ .reg .u32 %%t<2>, %%u; mov.u32 %%u, %0; add.u32 %%t1, %%u, 1; mov.u32 %0, %%t1; }"
+        : "+r"(out[3]));
+}
+
 __global__ void alone(unsigned *out, const float4 *x, float4 *y)
 {
     unsigned r, carry;
@@ -223,6 +235,10 @@ int main()
     address<3><<<1, 1>>>(out, out + 9);
     cudaDeviceSynchronize();
     if (out[9] != out[3]) return 4;
+    dot<<<1, 1>>>(out);
+    cudaDeviceSynchronize();
+    if (out[0] != 879 || out[1] != 33135 || out[2] != (unsigned)-4159890 || out[3] != 744)
+        return printf("dot: %u %u %u %u\n", out[0], out[1], out[2], out[3]), 1;
 
     const unsigned want_typed[10] = {0x40e0, 0x3f80c000, 0x3c00c000, 0x3f802000, 0x80000000,
                                      0x40000007, 2, 0x3c00c000, 0, 220};

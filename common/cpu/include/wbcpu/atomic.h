@@ -109,6 +109,55 @@ WBCPU_COMPUTE(double, atomicAdd, uint64_t, old + v)
 WBCPU_EXCHANGE(float)
 WBCPU_CAS(unsigned short)
 
+namespace wbcpu
+{
+/* *p = v if *p is `expected`; returns the old value. g++ would call libatomic. */
+WBCPU_INLINE __int128 cas_16_bytes(__int128 *p, __int128 expected, __int128 v)
+{
+    wbcpu_count_atomic();
+#ifdef WBCPU_CHECKED
+    wbcpu_checked_atomic(p, sizeof *p, false);
+    const __int128 before = wbcpu_load_unchecked(p); /* check mode has one worker */
+    if (before == expected) wbcpu_store_unchecked(p, v);
+    return before;
+#elif defined(__x86_64__)
+    uint64_t low = (uint64_t)expected, high = (uint64_t)(expected >> 64);
+    __asm__ volatile("lock cmpxchg16b %0"
+                     : "+m"(*p), "+a"(low), "+d"(high)
+                     : "b"((uint64_t)v), "c"((uint64_t)(v >> 64))
+                     : "cc", "memory");
+    return (__int128)high << 64 | low;
+#else
+    return __sync_val_compare_and_swap(p, expected, v);
+#endif
+}
+template <class T> struct is_16_bytes {
+    static constexpr bool value =
+        sizeof(T) == 16 && alignof(T) >= 16 && std::is_trivially_copyable<T>::value;
+};
+}  // namespace wbcpu
+
+/* 16 bytes, of any type (compute capability 9.0) */
+template <class T>
+WBCPU_INLINE typename std::enable_if<wbcpu::is_16_bytes<T>::value, T>::type
+atomicCAS(T *p, T expected, T v)
+{
+    return wbcpu_bit_cast<T>(
+        wbcpu::cas_16_bytes(
+            (__int128 *)p, wbcpu_bit_cast<__int128>(expected),
+            wbcpu_bit_cast<__int128>(v)));
+}
+template <class T>
+WBCPU_INLINE typename std::enable_if<wbcpu::is_16_bytes<T>::value, T>::type
+atomicExch(T *p, T v)
+{
+    const __int128 next = wbcpu_bit_cast<__int128>(v);
+    for (__int128 seen = 0, old;; seen = old) {
+        old = wbcpu::cas_16_bytes((__int128 *)p, seen, next);
+        if (old == seen) return wbcpu_bit_cast<T>(old);
+    }
+}
+
 /* Block and system scope are the same as device scope here. */
 #define WBCPU_SCOPED(name)                                                               \
     template <class T, class... V> WBCPU_INLINE T name##_block(T *p, V... v)             \
