@@ -150,7 +150,8 @@ byte_differences(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, u
 /* dp4a and dp2a: c plus products of a's four bytes or two halfwords and b's bytes.
  * i.number: the first byte of b; i.is_signed: a's parts; i.flag: b's */
 template <int BITS>
-static uint64_t dot(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, uint64_t)
+static uint64_t
+dot(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, uint64_t)
 {
     uint32_t sum = (uint32_t)c;
     for (int k = 0; k < 32 / BITS; k++) {

@@ -42,7 +42,7 @@ static inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(
     if (std::fabs(value) < 1e5) {
         int exponent = (int)(wbcpu_bit_cast<uint64_t>(value) >> 52 & 0x7ff) - 1023;
         if (exponent < smallest) exponent = smallest;
-        const double scale = // 2^(mantissa - exponent): ldexp would be a call
+        const double scale =  // 2^(mantissa - exponent): ldexp would be a call
             wbcpu_bit_cast<double>((uint64_t)(1023 + mantissa - exponent) << 52);
         // its leading 1 adds one to the exponent field
         code = (int)std::nearbyint(std::fabs(value) * scale) +
@@ -78,10 +78,11 @@ static inline __half_raw __nv_cvt_fp8_to_halfraw(
     const bool nan = (code & 0x7f) > (type == __NV_E4M3 ? 0x7e : 0x7c);
     if (nan) return {0x7fff};
     if (type == __NV_E5M2) return {(unsigned short)(code << 8)};
-    static constexpr unsigned short subnormal[8] = // 0, 1, ... 7 times 2^-9
+    static constexpr unsigned short subnormal[8] =  // 0, 1, ... 7 times 2^-9
         {0, 0x1800, 0x1c00, 0x1e00, 0x2000, 0x2100, 0x2200, 0x2300};
     const int exponent = code >> 3 & 15, fraction = code & 7;
-    const int size = exponent ? (exponent + 8) << 10 | fraction << 7 : subnormal[fraction];
+    const int size =
+        exponent ? (exponent + 8) << 10 | fraction << 7 : subnormal[fraction];
     return {(unsigned short)((code & 0x80) << 8 | size)};
 }
 

@@ -142,10 +142,8 @@ template <class T>
 WBCPU_INLINE typename std::enable_if<wbcpu::is_16_bytes<T>::value, T>::type
 atomicCAS(T *p, T expected, T v)
 {
-    return wbcpu_bit_cast<T>(
-        wbcpu::cas_16_bytes(
-            (__int128 *)p, wbcpu_bit_cast<__int128>(expected),
-            wbcpu_bit_cast<__int128>(v)));
+    return wbcpu_bit_cast<T>(wbcpu::cas_16_bytes(
+        (__int128 *)p, wbcpu_bit_cast<__int128>(expected), wbcpu_bit_cast<__int128>(v)));
 }
 template <class T>
 WBCPU_INLINE typename std::enable_if<wbcpu::is_16_bytes<T>::value, T>::type

@@ -49,7 +49,8 @@ template <class I> using wbcpu_input_t = std::decay_t<decltype(std::declval<I>()
 /* CUB begins a reduction with a zero of the output's type, if that has one. */
 template <class I, class O>
 using wbcpu_zero_t = std::conditional_t<
-    std::is_void_v<thrust::iterator_value_t<O>>, wbcpu_input_t<I>, thrust::iterator_value_t<O>>;
+    std::is_void_v<thrust::iterator_value_t<O>>, wbcpu_input_t<I>,
+    thrust::iterator_value_t<O>>;
 #define WBCPU_TEMPORARY void *temporary, size_t &bytes
 #define WBCPU_STATIC template <class I, class O> static cudaError_t
 #define WBCPU_RUN(...) return wbcpu_run(temporary, bytes, stream, [=] { __VA_ARGS__ })
@@ -60,11 +61,13 @@ struct DeviceReduce {
     Reduce(WBCPU_TEMPORARY, I in, O out, int n, Op op, T start, cudaStream_t stream = 0)
     {
         typedef wbcpu_sum_t<Op, T, I> sum_type;
-        WBCPU_RUN(sum_type sum = start; for (int i = 0; i < n; i++) sum = op(sum, in[i]); *out = sum;);
+        WBCPU_RUN(sum_type sum = start; for (int i = 0; i < n; i++) sum = op(sum, in[i]);
+                  *out = sum;);
     }
     WBCPU_STATIC Sum(WBCPU_TEMPORARY, I in, O out, int n, cudaStream_t stream = 0)
     {
-        return Reduce(temporary, bytes, in, out, n, std::plus<>(), wbcpu_zero_t<I, O>(), stream);
+        return Reduce(
+            temporary, bytes, in, out, n, std::plus<>(), wbcpu_zero_t<I, O>(), stream);
     }
     WBCPU_STATIC Max(WBCPU_TEMPORARY, I in, O out, int n, cudaStream_t stream = 0)
     {
@@ -122,12 +125,14 @@ struct DeviceScan {
     WBCPU_STATIC InclusiveSum(WBCPU_TEMPORARY, I in, O out, int n, cudaStream_t stream = 0)
     {
         typedef wbcpu_sum_t<std::plus<>, wbcpu_input_t<I>, I> sum_type;
-        WBCPU_RUN(sum_type sum = sum_type(); for (int i = 0; i < n; i++) out[i] = sum = sum + in[i];);
+        WBCPU_RUN(sum_type sum = sum_type();
+                  for (int i = 0; i < n; i++) out[i] = sum = sum + in[i];);
     }
     WBCPU_STATIC ExclusiveSum(WBCPU_TEMPORARY, I in, O out, int n, cudaStream_t stream = 0)
     {
         typedef wbcpu_sum_t<std::plus<>, wbcpu_input_t<I>, I> sum_type;
-        return ExclusiveScan(temporary, bytes, in, out, std::plus<>(), sum_type(), n, stream);
+        return ExclusiveScan(
+            temporary, bytes, in, out, std::plus<>(), sum_type(), n, stream);
     }
 };
 /* All bits of the keys take part, unless [first, last) bits are given for unsigned keys. */
