@@ -26,7 +26,7 @@ static bool is_by_rows(const cublasLtMatrixLayoutOpaque_t *x)
 {
     return x->order == CUBLASLT_ORDER_ROW;
 }
-/* Bits of cublasLtEpilogue_t; DGELU has both. */
+/* Bits of cublasLtEpilogue_t: DGELU has both, and only reads the auxiliary matrix. */
 enum { READS_AUX = 64, WRITES_AUX = 128 };
 static bool uses_bias(int epilogue)
 {
@@ -34,8 +34,8 @@ static bool uses_bias(int epilogue)
            epilogue == CUBLASLT_EPILOGUE_BGRADB ||
            epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
 }
-/* cuBLASLt's DGELU_BGRAD needs memory for partial sums. How much depends on the tiles that
- * it chooses; nothing is stored there here. */
+/* cuBLASLt's DGELU_BGRAD needs a workspace, of a size that depends on the shape. Here it is
+ * a float per row, and stays unused. */
 static size_t workspace_of(
     const cublasLtMatmulDescOpaque_t *d, const cublasLtMatrixLayoutOpaque_t *result)
 {
@@ -43,7 +43,7 @@ static size_t workspace_of(
                                                         : 0;
 }
 /* cuBLASLt on an H200 refuses most epilogues of a row-major result, BGRADA with A^T, BGRADB
- * without B^T and a workspace that is too small. The sums of half are float here, too. */
+ * without B^T and a workspace that is too small. Half-precision products are summed in float, too. */
 static bool is_supported(
     const cublasLtMatmulDescOpaque_t *d, const cublasLtMatrixLayoutOpaque_t *result,
     size_t workspace)

@@ -147,8 +147,8 @@ byte_differences(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, u
     }
     return (i.flag ? sum : bytes) & 0xffffffffu;
 }
-/* dp4a and dp2a: c plus products of a's four bytes or two halfwords and b's bytes.
- * i.number: the first byte of b; i.is_signed: a's parts; i.flag: b's */
+/* dp4a and dp2a: c plus the dot product of a's four bytes or two halfwords with b's bytes.
+ * i.number: the first byte of b; i.is_signed: a is signed; i.flag: b is signed */
 template <int BITS>
 static uint64_t
 dot(const ptx_instruction &i, uint64_t a, uint64_t b, uint64_t c, uint64_t)

@@ -180,7 +180,7 @@ struct reader {
         take('.');
         const bool is_predicate = word() == "pred";
         do {
-            if (take('%')) take('%'); /* %%p is %p for the assembler */
+            if (take('%')) take('%'); /* %%p in an asm string is %p in PTX */
             std::string name = word();
             if (!take('<')) {
                 names[name] = {new_register(), is_predicate};

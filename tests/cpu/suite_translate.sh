@@ -55,7 +55,7 @@ cut "a raw string's long name" '2: error: a raw string starts with R"(' \
 cut "a launch" "2: error: kernel launch: '<<<' without its '>>>'" 'int main() { k<<<1,'
 cut "a launch's arguments" "2: error: kernel launch: '(' without its ')'" \
     'int main() { k<<<1, 2>>>(x'
-cut "#if around a kernel's name" "6: error: kernel launch: #if around a part of it" \
+cut "#if around a kernel's name" "6: error: kernel launch: a preprocessor directive splits it" \
     'int main() {\n#if 1\n k\n#else\n#endif\n<<<1, 2>>>(0); }'
 cut "a NUL byte" "3: error: a NUL byte" 'int a;\nint b\0c;'
 printf '\377\376i\0n\0t\0' >"$S/a.cu"

@@ -137,7 +137,7 @@ sum: sum.o kernel.o twice.o launch.o host.o
 END
 echo 'int sum(int a, int b) { return a + b; }' >sum.c
 # make passes CC and CXX to wbcc in the environment, where they name host compilers.
-check_says "a Makefile, by CC= and CXX=, with a C file" 6 sh -c \
+check_says "a Makefile with a C file, CC and CXX set to wbcc" 6 sh -c \
     "rm -f *.o; timeout 100 make -s CC='$wbcc' CXX='$wbcc' && ./sum"
 check_says "an archive" 6 sh -c \
     "'$wbcc' -lib twice.o kernel.o launch.o -o lib.a && '$wbcc' host.o lib.a -o by_lib && ./by_lib"

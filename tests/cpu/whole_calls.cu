@@ -324,8 +324,7 @@ template <class T> __global__ void lives(float y[], const float x[WIDTH], T n)
 
 static void lanes_that_do_not_come();
 
-// threadIdx.x in an index is unsigned: with -1 added, it wraps around in the first thread
-// only.
+// threadIdx.x is unsigned: threadIdx.x - 1 is 2^32 - 1 in the first thread.
 __global__ void thread_index(float *y, const float *x, int n)
 {
     __shared__ float s[1024];

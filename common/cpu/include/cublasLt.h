@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 typedef struct cublasLtContext *cublasLtHandle_t;
-/* Descriptions. A program may have them on its stack (…Init); it sets fields by calls. */
+/* Descriptors. A program may keep them on its stack (…Init). */
 typedef struct {
     cudaDataType type;
     int order;
@@ -32,10 +32,10 @@ typedef struct {
     int epilogue;
     void *bias, *aux;
     int64_t bias_stride, aux_ld, aux_stride;
-    int bias_type, aux_type; /* -1: D's */
+    int bias_type, aux_type; /* -1: the type of D */
 } cublasLtMatmulDescOpaque_t, *cublasLtMatmulDesc_t;
 typedef struct {
-    size_t workspace; /* at most, in bytes */
+    size_t workspace; /* limit in bytes */
 } cublasLtMatmulPreferenceOpaque_t, *cublasLtMatmulPreference_t;
 typedef struct {
     uint64_t data[8];

@@ -42,7 +42,7 @@ static inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(
     if (std::fabs(value) < 1e5) {
         int exponent = (int)(wbcpu_bit_cast<uint64_t>(value) >> 52 & 0x7ff) - 1023;
         if (exponent < smallest) exponent = smallest;
-        const double scale =  // 2^(mantissa - exponent): ldexp would be a call
+        const double scale =  // 2^(mantissa - exponent), without a call of ldexp
             wbcpu_bit_cast<double>((uint64_t)(1023 + mantissa - exponent) << 52);
         // its leading 1 adds one to the exponent field
         code = (int)std::nearbyint(std::fabs(value) * scale) +

@@ -1,6 +1,6 @@
 /* assembly.c - inline PTX: asm("code" : outputs : inputs : clobbers) becomes a call that
- * interprets the code (wbcpu/ptx.h). asm("") is a compiler barrier and stays, and so does
- * the assembly of host functions, such as rdtsc. */
+ * interprets the code (wbcpu/ptx.h). asm("") is a compiler barrier and is left as it is,
+ * and so is asm in host functions, such as rdtsc. */
 #include "outline.h"
 
 /* An operand, [name] "=r"(x): name and string at i. Returns the token after its ')'. */
@@ -61,7 +61,7 @@ static int is_assembly(const struct source *s, int i)
     return is(s, i, "asm") || is(s, i, "__asm__") || is(s, i, "__asm");
 }
 
-/* A host function may contain device lambdas. Then its assembly counts as PTX. */
+/* In a host function that contains a device lambda, all asm counts as PTX. */
 static int has_device_code(const struct outline *o, const struct function *f)
 {
     for (int i = f->body; i < f->end; i++)

@@ -17,8 +17,8 @@
 
 /* --- the kernel's name -------------------------------------------------------------- */
 
-/* Skips the indices and arguments before the bracket at i: the a of a[i], f(x) or
- * a[i](x). Returns -1 if no name precedes them. */
+/* Steps back from the closing bracket at i over indices and arguments, to the a of a[i] and
+ * a[i](x), or the f of f(x). Returns -1 if no name precedes them. */
 static int indexed_name(const struct source *s, int i)
 {
     while (is(s, i, "]") || is(s, i, ")"))
@@ -187,7 +187,7 @@ static int has_one_argument(const struct source *s, int chevrons, int close)
     return 1;
 }
 
-/* 1 if a directive ends between i, the start of the kernel's name, and its launch. */
+/* 1 if a directive lies between i, the start of the kernel's name, and '<<<'. */
 static int crosses_directive(const struct source *s, int i, int chevrons)
 {
     if (s->tokens[chevrons].in_directive) return 0;
@@ -221,7 +221,7 @@ static void rewrite_launch(struct source *s, int chevrons)
     if (crosses_directive(s, start, chevrons)) {
         error_at(
             s, start,
-            "kernel launch: #if around a part of it; write a whole launch in each branch");
+            "kernel launch: a preprocessor directive splits it; write a whole launch in each branch");
         return;
     }
     int empty = next(s, chevrons + 2) == close;

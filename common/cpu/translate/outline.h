@@ -72,7 +72,7 @@ void name_architecture(struct source *s, const struct outline *o);
 
 /* --- assembly.c --------------------------------------------------------------------- */
 
-/* Marks the asm statements of host functions, which the host compiler gets. */
+/* Marks the asm statements of host functions: the host compiler gets them unchanged. */
 void find_host_assembly(struct source *s, const struct outline *o);
 
 /* --- shifts.c ----------------------------------------------------------------------- */

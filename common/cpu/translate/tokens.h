@@ -44,7 +44,7 @@ struct token {
     int next, previous; /* the nearest token that is not a blank or comment */
     int in_directive;   /* on the line of a preprocessor directive */
     int in_reduction; /* reductions.c has replaced it; blocks_write.c takes it as it was */
-    int is_host_code; /* of an asm: code for the CPU, not PTX (assembly.c) */
+    int is_host_code; /* an asm statement for the CPU, not PTX (assembly.c) */
     int has_versions;   /* the brace of a body: architecture.c writes a second one */
     const char *before; /* written before the token, or NULL */
     const char *text;   /* written in its place, or NULL */

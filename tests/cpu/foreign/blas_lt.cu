@@ -174,7 +174,7 @@ int main()
     has_bias = false;
     for (auto epilogue : {CUBLASLT_EPILOGUE_DGELU_BGRAD, CUBLASLT_EPILOGUE_BGRADA})
         expect(
-            "a gradient without a bias", multiply(lt, epilogue, CUBLASLT_ORDER_COL),
+            "a bias gradient without its vector", multiply(lt, epilogue, CUBLASLT_ORDER_COL),
             CUBLAS_STATUS_INVALID_VALUE);
     has_bias = true;
     has_aux = false;
@@ -183,7 +183,7 @@ int main()
         multiply(lt, CUBLASLT_EPILOGUE_DGELU, CUBLASLT_ORDER_COL),
         CUBLAS_STATUS_INVALID_VALUE);
     expect(
-        "GELU without a place for its input",
+        "GELU_AUX without its auxiliary matrix",
         multiply(lt, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_ORDER_COL),
         CUBLAS_STATUS_NOT_SUPPORTED);
     has_aux = true;

@@ -145,7 +145,7 @@ static void test_alone()
     expect("launched by address", out[0] + out[1], 16);
 }
 
-// Compare-and-swap and exchange of 16 bytes, which GPUs with clusters have, too
+// 16-byte compare-and-swap and exchange, which GPUs with clusters also have
 struct __align__(16) both {
     long long count, sum;
 };

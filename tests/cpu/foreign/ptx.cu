@@ -195,7 +195,7 @@ __global__ void together(const half *a, const half *b, float *c, unsigned *sum)
     if (l == 5) *sum = v;
 }
 
-/* Assembly in host code is the CPU's. */
+/* asm in a host function is CPU assembly. */
 struct host {
     static int answer(int x)
     {

@@ -111,7 +111,7 @@ WBCPU_CAS(unsigned short)
 
 namespace wbcpu
 {
-/* *p = v if *p is `expected`; returns the old value. g++ would call libatomic. */
+/* *p = v if *p is `expected`; returns the old value. g++'s built-in calls libatomic. */
 WBCPU_INLINE __int128 cas_16_bytes(__int128 *p, __int128 expected, __int128 v)
 {
     wbcpu_count_atomic();
@@ -137,7 +137,7 @@ template <class T> struct is_16_bytes {
 };
 }  // namespace wbcpu
 
-/* 16 bytes, of any type (compute capability 9.0) */
+/* Any aligned type of 16 bytes; a GPU needs compute capability 9.0. */
 template <class T>
 WBCPU_INLINE typename std::enable_if<wbcpu::is_16_bytes<T>::value, T>::type
 atomicCAS(T *p, T expected, T v)

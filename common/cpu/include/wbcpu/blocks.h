@@ -66,8 +66,8 @@ WBCPU_INLINE bool is_row_gone(const bool *gone)
     return (half[0] & half[1]) == 0x0101010101010101u;
 }
 
-/* The index of thread i of a row, from the index of the first one: an unsigned index can
- * wrap around between the two (threadIdx.x - 1). */
+/* The index of thread i of a row, given that of the row's first thread: an unsigned index
+ * can wrap around between the two (threadIdx.x - 1). */
 template <class T> WBCPU_INLINE long long neighbour(T first, int i)
 {
     bool wraps = std::is_unsigned_v<T> && sizeof(T) == 4 && first > T(-block_step);

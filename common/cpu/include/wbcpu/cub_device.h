@@ -40,13 +40,14 @@ cudaError_t wbcpu_run(void *temporary, size_t &bytes, cudaStream_t stream, Work 
     wbcpu_run_library(stream, work);
     return cudaSuccess;
 }
-/* The type in which CUB combines a start of type T with values of I: bools are added as int,
- * or as int64_t if the start is. */
+/* The type in which CUB adds the values of iterator I to an initial value of type T: bools
+ * are added as int, or as int64_t if T is int64_t. */
 template <class Op, class T, class I>
 using wbcpu_sum_t =
     std::decay_t<decltype(std::declval<Op>()(std::declval<T>(), std::declval<I>()[0]))>;
 template <class I> using wbcpu_input_t = std::decay_t<decltype(std::declval<I>()[0])>;
-/* CUB begins a reduction with a zero of the output's type, if that has one. */
+/* CUB begins a reduction with a zero of the output's type, or of the input's if the output
+ * iterator has none. */
 template <class I, class O>
 using wbcpu_zero_t = std::conditional_t<
     std::is_void_v<thrust::iterator_value_t<O>>, wbcpu_input_t<I>,

@@ -7,7 +7,7 @@
 #include "../cuda_runtime.h"
 
 #include <assert.h>
-#include <chrono>  // programs rely on it: the toolkit's <cub/cub.cuh> includes it
+#include <chrono>  // some programs rely on it: the toolkit's <cub/cub.cuh> includes it
 #include <limits>
 #include <stdint.h>
 #include <stdio.h>
