@@ -8,7 +8,7 @@
 namespace wbcpu
 {
 static thread_local cudaError_t last;
-/* An error in a kernel, which every later call of the process returns. */
+/* An error in a kernel. Every later call that needs the device returns it. */
 static std::atomic<cudaError_t> fault{cudaSuccess};
 
 cudaError_t fail(cudaError_t error)
@@ -22,7 +22,7 @@ cudaError_t exchange_last_error(cudaError_t error)
 }
 cudaError_t sticky_error()
 {
-    return fault;
+    return fail(fault);
 }
 void fail_sticky(cudaError_t error)
 {
@@ -32,7 +32,7 @@ void fail_sticky(cudaError_t error)
 extern "C" cudaError_t cudaPeekAtLastError()
 {
     check::error_read();
-    return fault ? fault.load() : last;
+    return last;
 }
 extern "C" cudaError_t cudaGetLastError()
 {

@@ -257,7 +257,8 @@ inline void close_device_memory()
 cudaError_t fail(cudaError_t error); /* remembers it for cudaGetLastError; returns it */
 /* Device code does not see the host's last error, nor the other way round. */
 cudaError_t exchange_last_error(cudaError_t error);
-cudaError_t sticky_error();          /* an error that ends the context, or cudaSuccess */
+/* An error that ends the context, which becomes the thread's last error, or cudaSuccess */
+cudaError_t sticky_error();
 void fail_sticky(cudaError_t error); /* sets it */
 }  // namespace wbcpu
 

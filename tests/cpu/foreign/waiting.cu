@@ -168,6 +168,10 @@ int main()
 
     x[5] = -1;
     positive<<<8, 32>>>(x);
-    if (cudaDeviceSynchronize() != cudaErrorAssert) return 5;
+    for (int call = 0; call < 2; call++) { // every later call fails, too
+        if (cudaDeviceSynchronize() != cudaErrorAssert) return 5;
+        if (cudaGetLastError() != cudaErrorAssert || cudaGetLastError()) return 7;
+    }
+    positive<<<8, 32>>>(x);
     return cudaGetLastError() != cudaErrorAssert;
 }
