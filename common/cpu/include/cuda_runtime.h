@@ -15,9 +15,12 @@
 #include <string.h>
 #include <time.h>
 
-#include <new>
 #include <type_traits>
 #include <utility>
+
+#ifndef WBCPU_EDITOR /* clang, for CUDA, would find its operators declared twice */
+#include <new>
+#endif
 
 #include "wbcpu/api.h"
 #include "wbcpu/arithmetic.h"
