@@ -134,6 +134,8 @@ sum: sum.o kernel.o twice.o launch.o host.o
 	$(CC) -arch=sm_80 -dc -D FACTOR=2 $< -o $@
 %.o: %.cpp
 	$(CC) -c $<
+%.o: %.c
+	$(CC) -c $<
 END
 echo 'int sum(int a, int b) { return a + b; }' >sum.c
 # make passes CC and CXX to wbcc in the environment, where they name host compilers.
