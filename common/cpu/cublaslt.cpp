@@ -43,7 +43,8 @@ static size_t workspace_of(
                                                         : 0;
 }
 /* cuBLASLt on an H200 refuses most epilogues of a row-major result, BGRADA with A^T, BGRADB
- * without B^T and a workspace that is too small. Half-precision products are summed in float, too. */
+ * without B^T and a workspace that is too small. Half-precision products are summed in
+ * float, too. */
 static bool is_supported(
     const cublasLtMatmulDescOpaque_t *d, const cublasLtMatrixLayoutOpaque_t *result,
     size_t workspace)

@@ -23,11 +23,8 @@ static int indexed_name(const struct source *s, int i)
 {
     while (is(s, i, "]") || is(s, i, ")"))
         i = previous(s, mate(s, i));
-    static const char *const keywords[] = {"return", "else", "do",     "if",
-                                           "while",  "for",  "switch", NULL};
-    for (int k = 0; keywords[k]; k++)
-        if (is(s, i, keywords[k])) return -1;
-    return is_name(s, i) ? i : -1;
+    const int keyword = token_in(s, i, "return else do if while for switch");
+    return is_name(s, i) && !keyword ? i : -1;
 }
 
 /* Skips one part before the name at i: ns::, T<int>::, object., pointer-> or, in a macro,
@@ -45,9 +42,7 @@ static int step_left(const struct source *s, int i)
         int o = open_angle(s, c);
         return o < 0 ? b : previous(s, o);
     }
-    if (is_name(s, c) && !is(s, c, "return") && !is(s, c, "else") && !is(s, c, "do"))
-        return c;
-    return b; /* ::k */
+    return is_name(s, c) && !token_in(s, c, "return else do") ? c : b; /* ::k */
 }
 
 /* The first token of the kernel's name, which ends before i, or -1. */
@@ -314,8 +309,7 @@ static void find_overloads(struct kernels *k, const struct source *s)
             start = i;
         if (!is_name(s, i) || !is(s, next(s, i), "(")) continue;
         if (!(is_name(s, before) || is(s, before, "*"))) continue;
-        if (is(s, before, "return") || is(s, before, "else") || is(s, before, "do"))
-            continue;
+        if (token_in(s, before, "return else do")) continue;
         int kernel = is(s, start, "__global__") ? -1 : kernel_of(k, s, i);
         if (kernel >= 0) k->overloaded[kernel] = 1;
     }
