@@ -3,9 +3,10 @@
 #   OPENBLAS=path of libopenblas, or empty for the built-in GEMM; WB_BLAS chooses at run time.
 #
 # A file of common/cpu/units includes several sources. Compiled one by one, they take twice
-# as long, because of the headers. tools/wbcc compiles the same units. The library's static
-# variables are constructed before those of the program, whose constructors may call CUDA,
-# and destroyed after them.
+# as long, because of the headers. Its first lines name the options that it needs
+# (not under sanitizers: -O3 would take longer to compile than to run). tools/wbcc compiles
+# the same units. The library's static variables are constructed before those of the
+# program, whose constructors may call CUDA, and destroyed after them.
 ifeq ($(BACKEND),cpu)
 CPU_UNITS := common/cpu/units $(if $(filter 1,$(CHECK)),common/cpu/check/units)
 $(B)/libwbcpu.a: $(call objects,$(wildcard $(CPU_UNITS:%=%/*.cpp)) common/cpu/switch.S) $(CPU_UNITS)
@@ -13,14 +14,13 @@ $(B)/libwbcpu.a: $(call objects,$(wildcard $(CPU_UNITS:%=%/*.cpp)) common/cpu/sw
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 	$(Q)objcopy --rename-section .init_array=.init_array.00101 $@
 
-# gdb needs the library's types for threadIdx; to note where each variable is in optimized
-# code takes g++ a fifth of its time. Check mode reads the debug information of the whole
-# program when it starts.
-LIBRARY_FLAGS := $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls -g0, \
-    -g $(if $(findstring clang,$(CXX)),,-fno-var-tracking))
+# Check mode reads the debug information of the whole program when it starts.
+UNIT_OPTIONS = $(if $(SANITIZE),,$(shell sed -n 's/.*Options: \([^.]*\).*/\1/p' $<))
+LIBRARY_FLAGS := $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls -g0)
 $(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CPU_FLAGS) $(LIBRARY_FLAGS) $(if $(SANITIZE),,$(LEVEL)) $(FILE_FLAGS) -Wall -Wextra $(DEPS) -c $< -o $@ $(COPIES)
+	$(Q)$(CXX) $(CPU_FLAGS) $(UNIT_OPTIONS) $(LIBRARY_FLAGS) $(FILE_FLAGS) -Wall -Wextra \
+	    -Wno-ignored-optimization-argument $(DEPS) -c $< -o $@ $(COPIES)
 
 $(B)/objects/common/cpu/%.o: common/cpu/%.S | setup
 	@mkdir -p $(@D)
@@ -35,10 +35,6 @@ $(B)/objects/common/cpu/units/blas.o: FILE_FLAGS = -fsanitize=thread -Wno-tsan \
     --param=tsan-instrument-func-entry-exit=0
 $(B)/objects/common/cpu/units/blas.o: COPIES = && $(CHECK_COPIES) $@
 endif
-# -O3 turns loops into vector code that -O2 does not; the interpreter of PTX is as fast
-# with -O1. Under sanitizers, this would take longer to compile than to run.
-$(addprefix $(B)/objects/common/cpu/,units/loops.o check/units/loops.o): LEVEL = -O3
-$(B)/objects/common/cpu/units/ptx.o: LEVEL = -O1
 $(B)/objects/common/cpu/units/loops.o: FILE_FLAGS = -DWBCPU_OPENBLAS='"$(OPENBLAS)"'
 
 # --- programs of one .cu each; the tests run unchanged on a GPU, except backend ---------

@@ -1,4 +1,4 @@
-/* blas.cpp - cuBLAS and cuBLASLt, except GEMM; cuSPARSE. */
+/* blas.cpp - cuBLAS and cuBLASLt, except GEMM; cuSPARSE. Options: -O1 -ftree-vectorize. */
 #include "../blas_matrices.cpp"
 #include "../blas_mixed.cpp"
 #include "../blas_vectors.cpp"

@@ -1,4 +1,4 @@
-/* loops.cpp - loops that -O2 does not turn into vector code; compiled with -O3. */
+/* loops.cpp - loops that -O2 does not turn into vector code. Options: -O3. */
 #include "../cublas.cpp"
 #include "../cublas_handles.cpp"
 #include "../gemm.cpp"

@@ -1,4 +1,4 @@
-/* ptx.cpp - inline PTX. */
+/* ptx.cpp - inline PTX. Options: -O1. */
 #include "../ptx.cpp"
 #include "../ptx_arithmetic.cpp"
 #include "../ptx_convert.cpp"

@@ -1,4 +1,4 @@
-/* runtime.cpp - the runtime API: memory, streams, graphs, errors. */
+/* runtime.cpp - the runtime API: memory, streams, graphs, errors. Options: -O1. */
 #include "../copy.cpp"
 #include "../device.cpp"
 #include "../device_range.cpp"

@@ -137,6 +137,26 @@ struct minus {
         return a - b;
     }
 };
+// From stripes to blocks in out, and back in out + 256; two of the last items are not valid
+__global__ void direct(const int *in, int *out)
+{
+    int v[4] = {-1, -1, -1, -1}, t = threadIdx.x;
+    cub::LoadDirectStriped<64>(t, in, v, 254);
+    cub::StoreDirectBlocked(t, out, v);
+    __syncthreads();
+    cub::LoadDirectBlocked(t, out, v);
+    cub::StoreDirectStriped<64>(t, out + 256, v, 255);
+}
+static bool is_direct_wrong(int *in, int *out)
+{
+    for (int i = 0; i < 512; i++)
+        in[i & 255] = i & 255, out[i] = -2;
+    direct<<<1, 64>>>(in, out);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 255; i++)
+        if (out[256 + i] != (i < 254 ? i : -1)) return true;
+    return out[5] != 65 || out[255] != -1 || out[511] != -2;
+}
 __global__ void neighbours(int *out)
 {
     typedef cub::BlockAdjacentDifference<int, 64> Adjacent;
@@ -190,7 +210,7 @@ static int cub_part()
     const int N = 256;
     int *in, *out;
     cudaMallocManaged(&in, N * sizeof(int));
-    cudaMallocManaged(&out, N * sizeof(int));
+    cudaMallocManaged(&out, 2 * N * sizeof(int));
     for (int i = 0; i < N; i++)
         in[i] = (i * 101) % N;
     collectives<<<1, 128>>>(in, out);
@@ -214,6 +234,7 @@ static int cub_part()
     cub::DeviceReduce::Sum(temporary, bytes, out, in + N - 1, N - 1);
     cudaDeviceSynchronize();
     if (in[10] != 55 || in[N - 1] != 254 * 255 / 2) return 12;
+    if (is_direct_wrong(in, out)) return 13;
     return wrong_bools(temporary, room, in, out);
 }
 

@@ -1,4 +1,4 @@
-/* loops.cpp - loops over threads, compiled with -O3. */
+/* loops.cpp - loops over threads. Options: -O3. */
 #include "../lessons.cpp"
 #include "../order.cpp"
 #include "../signals.cpp"

@@ -4,6 +4,8 @@
 
 #include "cub_team.h"
 
+#include <limits.h>
+
 namespace cub
 {
 struct wbcpu_nothing {
@@ -46,6 +48,33 @@ struct BlockStore {
         }
     }
 };
+
+/* The same without a class: item i of a thread is at thread * N + i (Blocked) or at
+ * i * THREADS + thread (Striped). */
+template <class T, int N, class It>
+void LoadDirectBlocked(int thread, It from, T (&v)[N], int valid = INT_MAX)
+{
+    for (int i = 0; i < N && thread * N + i < valid; i++)
+        v[i] = from[thread * N + i];
+}
+template <class T, int N, class It>
+void StoreDirectBlocked(int thread, It to, T (&v)[N], int valid = INT_MAX)
+{
+    for (int i = 0; i < N && thread * N + i < valid; i++)
+        to[thread * N + i] = v[i];
+}
+template <int THREADS, class T, int N, class It>
+void LoadDirectStriped(int thread, It from, T (&v)[N], int valid = INT_MAX)
+{
+    for (int i = 0; i < N && i * THREADS + thread < valid; i++)
+        v[i] = from[i * THREADS + thread];
+}
+template <int THREADS, class T, int N, class It>
+void StoreDirectStriped(int thread, It to, T (&v)[N], int valid = INT_MAX)
+{
+    for (int i = 0; i < N && i * THREADS + thread < valid; i++)
+        to[i * THREADS + thread] = v[i];
+}
 
 /* Threads hold N consecutive items each. */
 template <class K, int X, int N, class V = wbcpu_nothing, int = 4>
