@@ -501,6 +501,65 @@ check_says "a scan that needs lanes in lockstep" "scan.cu:8: warning: these stat
     "$wbcc" scan.cu -o scan
 check_says "lanes in lockstep read before they write" "all sums are right" ./scan
 
+cat >rolled.cu <<'END'
+#include <cstdio>
+__global__ void sums(int *out)
+{
+    __shared__ volatile int s[64];
+    __shared__ volatile int half[32];
+    int t = threadIdx.x;
+    s[t] = t;
+    s[t + 32] = t + 32;
+    half[t] = 3 * t;
+    for (int d = 32; d > 0; d >>= 1)
+        s[t] += s[t + d];
+    for (int d = 16; d > 0; d >>= 1) {
+        if (t < d) half[t] += half[t + d];
+    }
+    if (t == 0) out[0] = s[0], out[1] = half[0];
+    for (int i = 1; t == 0 && i < 8; i++) // needs no other lane
+        half[i] += half[i - 1];
+}
+int main()
+{
+    int *out;
+    cudaMallocManaged(&out, 2 * sizeof *out);
+    sums<<<1, 32>>>(out);
+    cudaDeviceSynchronize();
+    printf("%d %d\n", out[0], out[1]);
+}
+END
+check "loops that need lanes in lockstep" eval '[ "$("$wbcc" rolled.cu -o rolled 2>&1 |
+    grep -o "cu:[0-9]*: warning: these statements need" | tr "\n" " ")" = \
+    "cu:10: warning: these statements need cu:12: warning: these statements need " ]'
+check_says "their sums" "2016 1488" ./rolled
+check "WB_LOCKSTEP=0 for loops" eval '[ "$(WB_LOCKSTEP=0 ./rolled)" != "2016 1488" ]'
+
+# --- a class that cannot be copied but converts to a pointer ----------------------------
+cat >owner.cu <<'END'
+struct owner {
+    int *p;
+    owner() { cudaMallocManaged(&p, sizeof *p); }
+    owner(const owner &) = delete;
+    ~owner() { cudaFree(p); }
+    operator int *() const { return p; }
+};
+struct flags {
+    unsigned low : 3, high : 5;
+};
+__managed__ int numbers[4];
+__global__ void set(int *p, unsigned x, int *more) { *p = x + *more; }
+int main()
+{
+    owner x;
+    flags f = {5, 9};
+    set<<<1, 1>>>(x, f.high, numbers);
+    cudaDeviceSynchronize();
+    return *x != 9;
+}
+END
+check "a class that cannot be copied as an argument" "$wbcc" -run owner.cu
+
 # --- shared memory with an alignment ----------------------------------------------------
 cat >attributes.cu <<'END'
 #include <cstdint>

@@ -5,6 +5,10 @@
  *     v[t] += v[t + 32];
  *     if (t >= 16) { v[t] += v[t - 16]; }
  *
+ * the same in a loop,
+ *
+ *     for (int d = 16; d > 0; d /= 2) if (t < d) v[t] += v[t + d];
+ *
  * or one statement in which two lanes read each other's element and change their own, with
  * int t = threadIdx.x;
  *
@@ -17,7 +21,8 @@
  *
  *     ::wbcpu_lockstep(); v[t] += ::wbcpu_in_lockstep( v[t + 32]); ::wbcpu_lockstep();
  *     if (t >= 16) { v[t] += ::wbcpu_in_lockstep( v[t - 16]); }
- *         else ::wbcpu_lockstep(); ::wbcpu_lockstep(); */
+ *         else ::wbcpu_lockstep(); ::wbcpu_lockstep();
+ *     for (int d = 16; ::wbcpu_lockstep(), d > 0; d /= 2) ... */
 #include "tokens.h"
 
 #include <stdlib.h>
@@ -90,6 +95,37 @@ find_exchange(const struct source *s, int i, const struct names *volatiles)
     return again && !is(s, next(s, x.end), "else") ? x : none;
 }
 
+static int is_in(const struct source *s, const struct token *name, int from, int to)
+{
+    struct names one = {{name}, 1};
+    for (int i = from; i < to; i++)
+        if (is_name(s, i) && is_known(&one, &s->tokens[i])) return 1;
+    return 0;
+}
+
+/* A loop of one such statement, which reads another element in each turn */
+static struct exchange
+find_loop(const struct source *s, int i, const struct names *volatiles, int *condition)
+{
+    struct exchange none = {-1, -1, -1, 0, 0};
+    int open = next(s, i), close = mate(s, open), body = next(s, close), variable = -1;
+    if (!is(s, i, "for") || s->tokens[i].in_directive || close < open) return none;
+    for (i = next(s, open); i < close && !is(s, i, ";"); i = next(s, i))
+        if (is(s, i, "=") && variable < 0) variable = previous(s, i);
+    *condition = i;
+    if (i >= close || is(s, next(s, i), ";") || variable < 0) return none;
+    int brace = is(s, body, "{") ? mate(s, body) : -1;
+    if (brace >= 0) body = next(s, body);
+    struct exchange x = find_exchange(s, body, volatiles);
+    if (x.end < 0 || x.comma || (brace >= 0 && next(s, x.end) != brace)) return none;
+    const struct token *turn = &s->tokens[variable];
+    int element = previous(s, x.assign);
+    while (!is_name(s, element) || !is_known(volatiles, &s->tokens[element]))
+        element = previous(s, element);
+    return !is_in(s, turn, element, x.assign) && is_in(s, turn, x.assign, x.end) ? x
+                                                                                 : none;
+}
+
 /* A statement s[t] op= s[t ^ ...]; */
 static struct exchange
 find_swap(const struct source *s, int i, const struct names *indices)
@@ -121,7 +157,8 @@ static int is_thread_index(const struct source *s, int i)
            is(s, member, "x") && is(s, next(s, member), ";");
 }
 
-static void wait_around(struct source *s, const struct exchange *x)
+/* Lanes wait between the reads and the write; and after it, except in a loop. */
+static void wait_around(struct source *s, const struct exchange *x, int in_loop)
 {
     struct token *assign = &s->tokens[x->assign], *semicolon = &s->tokens[x->semicolon];
     struct token *end = &s->tokens[x->end];
@@ -131,15 +168,21 @@ static void wait_around(struct source *s, const struct exchange *x)
         assign->after = " ::wbcpu_in_lockstep(";
         semicolon->before = ")";
     }
-    end->after = inside && x->conditional
-                     ? " else ::wbcpu_lockstep(); ::wbcpu_lockstep();"
-                     : " ::wbcpu_lockstep();";
+    int skips = inside && x->conditional;
+    end->after = skips && in_loop ? " else ::wbcpu_lockstep();"
+                 : skips          ? " else ::wbcpu_lockstep(); ::wbcpu_lockstep();"
+                 : in_loop        ? ""
+                                  : " ::wbcpu_lockstep();";
 }
 
 static void add_name(struct names *n, const struct token *t)
 {
     if (n->count < MAX_VOLATILE && !is_known(n, t)) n->token[n->count++] = t;
 }
+
+static const char several_need[] =
+    "these statements need lanes in lockstep, which no GPU since Volta promises: write "
+    "__syncwarp() between them; WB_LOCKSTEP=1 runs them in lockstep, WB_LOCKSTEP=0 does not";
 
 void rewrite_lockstep(struct source *s)
 {
@@ -149,26 +192,31 @@ void rewrite_lockstep(struct source *s)
         if (name > 0) add_name(&volatiles, &s->tokens[name]);
         if (is_thread_index(s, i)) add_name(&indices, &s->tokens[i]);
         if (!is_name(s, i)) continue;
-        struct exchange x = find_exchange(s, i, &volatiles);
+        int condition, first = i, before = previous(s, i);
+        struct exchange x = find_loop(s, i, &volatiles, &condition);
+        if (x.end > 0 && !s->tokens[condition].after) {
+            s->tokens[condition].after = " ::wbcpu_lockstep(),";
+            wait_around(s, &x, 1);
+            warn_at(s, first, several_need);
+            i = x.end;
+            continue;
+        }
+        x = find_exchange(s, i, &volatiles);
         int several = x.end > 0 && find_exchange(s, next(s, x.end), &volatiles).end > 0;
         if (!several) x = find_swap(s, i, &indices);
         if (x.end < 0) continue;
-        int first = i, before = previous(s, i);
         if (!s->tokens[i].before &&
             (is(s, before, ";") || is(s, before, "{") || is(s, before, "}")))
             s->tokens[i].before = "::wbcpu_lockstep(); ";
         for (; x.end > 0; x = find_exchange(s, next(s, i), &volatiles)) {
             i = x.end;
-            wait_around(s, &x);
+            wait_around(s, &x, 0);
         }
         warn_at(
             s, first,
-            several
-                ? "these statements need lanes in lockstep, which no GPU since Volta "
-                  "promises: write __syncwarp() between them; WB_LOCKSTEP=1 runs them "
-                  "in lockstep, WB_LOCKSTEP=0 does not"
-                : "this statement needs lanes in lockstep, which no GPU since Volta "
-                  "promises: read into a variable, then __syncwarp() and write; "
-                  "WB_LOCKSTEP=1 runs it in lockstep, WB_LOCKSTEP=0 does not");
+            several ? several_need
+                    : "this statement needs lanes in lockstep, which no GPU since Volta "
+                      "promises: read into a variable, then __syncwarp() and write; "
+                      "WB_LOCKSTEP=1 runs it in lockstep, WB_LOCKSTEP=0 does not");
     }
 }

@@ -186,11 +186,31 @@ template <class Kernel> void delete_kernel(void *copy)
     delete static_cast<Kernel *>(copy);
 }
 
+/* An argument; if it cannot be copied, the pointer that it converts to. */
+template <class T> decltype(auto) copyable(const T &argument)
+{
+    if constexpr (std::is_copy_constructible_v<std::decay_t<T>>)
+        return const_cast<T &>(argument);  // of arrays, a pointer is copied
+    else
+        return +argument;
+}
+
 template <class Call> struct launcher {
     wbcpu_launch start;
     Call call;
 
-    template <class... Args> void operator()(Args... args)
+    template <
+        class... Args,
+        std::enable_if_t<
+            !(std::is_copy_constructible_v<std::decay_t<Args>> && ...), int> = 0>
+    void operator()(const Args &...args)
+    {
+        (*this)(copyable(args)...);
+    }
+    template <
+        class... Args,
+        std::enable_if_t<(std::is_copy_constructible_v<Args> && ...), int> = 0>
+    void operator()(Args... args)
     {
         const void *const pointers[] = {data_pointer(args)..., nullptr};
         auto kernel = [call = call, args...]() mutable { call(args...); };
