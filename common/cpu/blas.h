@@ -63,6 +63,25 @@ static inline void *wbcpu_element(const matrix &x, long long index)
     return (char *)x.data + index * (x.type == CUDA_R_32F ? 4 : 2);
 }
 
+/* What every GEMM refuses with CUBLAS_STATUS_INVALID_VALUE */
+static inline bool wbcpu_is_wrong_gemm(
+    cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, int lda,
+    int ldb, int ldc, int batch)
+{
+    int rows_of_a = transa == CUBLAS_OP_N ? m : k,
+        rows_of_b = transb == CUBLAS_OP_N ? k : n;
+    return transa > CUBLAS_OP_C || transb > CUBLAS_OP_C || m < 0 || n < 0 || k < 0 ||
+           batch < 0 || lda < 1 || lda < rows_of_a || ldb < 1 || ldb < rows_of_b ||
+           ldc < 1 || ldc < m;
+}
+
+/* C = alpha op(A) op(B) + beta C of int8 factors, and float or int: blas_matrices.cpp */
+template <class T>
+cublasStatus_t wbcpu_int8_gemm(
+    cublasHandle_t h, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
+    int k, const T *alpha, const matrix &a, const matrix &b, const T *beta,
+    const matrix &c, int batch);
+
 /* Runs work() now, or when the handle's stream does. Scalars in host memory are read before
  * the call returns, and the host waits for results there. */
 enum wbcpu_blas_output { WBCPU_TO_DEVICE, WBCPU_RESULT };

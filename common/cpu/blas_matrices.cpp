@@ -103,7 +103,7 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         H, cublasFillMode_t uplo, cublasOperation_t t, int n, int k, const T *alpha,     \
         const T *A, int lda, const T *beta, T *C, int ldc)                               \
     {                                                                                    \
-        RUN(std::vector<T> f((size_t)n * n); view<const T> a = op(t, A, lda);            \
+        RUN(std::vector<T> f((size_t)n *n); view<const T> a = op(t, A, lda);             \
             gemm(n, n, k, *alpha, a, {a.p, a.columns, a.rows}, (T)0, f.data(), (long)n); \
             add_half(n, f, uplo, *beta, C, ldc););                                       \
     }                                                                                    \
@@ -111,7 +111,7 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         H, cublasFillMode_t uplo, cublasOperation_t t, int n, int k, const T *alpha,     \
         const T *A, int lda, const T *B, int ldb, const T *beta, T *C, int ldc)          \
     {                                                                                    \
-        RUN(std::vector<T> f((size_t)n * n); view<const T> a = op(t, A, lda);            \
+        RUN(std::vector<T> f((size_t)n *n); view<const T> a = op(t, A, lda);             \
             view<const T> b = op(t, B, ldb);                                             \
             gemm(n, n, k, *alpha, a, {b.p, b.columns, b.rows}, (T)0, f.data(), (long)n); \
             gemm(n, n, k, *alpha, b, {a.p, a.columns, a.rows}, (T)1, f.data(), (long)n); \
@@ -125,8 +125,7 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         RUN(bool left = side == CUBLAS_SIDE_LEFT; int k = left ? m : n;                  \
             std::vector<T> f = full(k, A, lda, uplo, ZERO, diag == CUBLAS_DIAG_UNIT);    \
             std::vector<T> c((size_t)m * n);                                             \
-            view<const T> a = op(t, (const T *)f.data(), k);                             \
-            view<const T> b{B, 1, ldb};                                                  \
+            view<const T> a = op(t, (const T *)f.data(), k); view<const T> b{B, 1, ldb}; \
             gemm(m, n, k, *alpha, left ? a : b, left ? b : a, (T)0, c.data(), (long)m);  \
             for (int j = 0; j < n; j++)                                                  \
                 std::copy_n(&c[(size_t)j * m], m, C + (long)j * ldc););                  \
@@ -149,7 +148,7 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         H, cublasOperation_t ta, cublasOperation_t tb, int m, int n, const T *alpha,     \
         const T *A, int lda, const T *beta, const T *B, int ldb, T *C, int ldc)          \
     {                                                                                    \
-        RUN(std::vector<T> c((size_t)m * n); view<const T> a = op(ta, A, lda);           \
+        RUN(std::vector<T> c((size_t)m *n); view<const T> a = op(ta, A, lda);            \
             view<const T> b = op(tb, B, ldb);                                            \
             for (int j = 0; j < n; j++) for (int i = 0; i < m; i++)                      \
                 c[(size_t)j * m + i] = (*alpha == 0 ? 0 : *alpha * a(i, j)) +            \
@@ -163,10 +162,11 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
     {                                                                                    \
         RUN(bool left = side == CUBLAS_SIDE_LEFT;                                        \
             for (int j = 0; j < n; j++) for (int i = 0; i < m; i++)                      \
-                C[(long)j * ldc + i] = A[(long)j * lda + i] * x[(long)(left ? i : j) * incx];); \
+                C[(long)j * ldc + i] =                                                   \
+                    A[(long)j * lda + i] * x[(long)(left ? i : j) * incx];);             \
     }                                                                                    \
-    cublasStatus_t cublas##L##getrfBatched(H, int n, T *const A[], int lda, int *pivots, \
-                                           int *info, int batch)                         \
+    cublasStatus_t cublas##L##getrfBatched(                                              \
+        H, int n, T *const A[], int lda, int *pivots, int *info, int batch)              \
     {                                                                                    \
         RUN(for (int b = 0; b < batch; b++) info[b] =                                    \
                 factor(n, A[b], lda, pivots ? pivots + (long)b * n : nullptr););         \
@@ -176,6 +176,8 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         const T *alpha, const T *const A[], int lda, const T *const B[], int ldb,        \
         const T *beta, T *const C[], int ldc, int batch)                                 \
     {                                                                                    \
+        if (wbcpu_is_wrong_gemm(ta, tb, m, n, k, lda, ldb, ldc, batch))                  \
+            return CUBLAS_STATUS_INVALID_VALUE;                                          \
         RUN(for (int i = 0; i < batch; i++) gemm(                                        \
                 m, n, k, *alpha, op(ta, A[i], lda), op(tb, B[i], ldb), *beta, C[i],      \
                 (long)ldc););                                                            \
@@ -189,6 +191,8 @@ cublasStatus_t cublasDgemmStridedBatched(
     int ldb, long long int strideB, const double *beta, double *C, int ldc,
     long long int strideC, int batch)
 {
+    if (wbcpu_is_wrong_gemm(ta, tb, m, n, k, lda, ldb, ldc, batch))
+        return CUBLAS_STATUS_INVALID_VALUE;
     RUN(for (int i = 0; i < batch; i++) gemm(
             m, n, k, *alpha, op(ta, A + i * strideA, lda), op(tb, B + i * strideB, ldb),
             *beta, C + i * strideC, (long)ldc););
@@ -201,3 +205,37 @@ cublasStatus_t cublasDgemm(
     return cublasDgemmStridedBatched(
         h, ta, tb, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
 }
+
+/* --- int8 factors ------------------------------------------------------------------- */
+
+template <class T>
+static std::vector<T> widened(int rows, int columns, view<const int8_t> x)
+{
+    std::vector<T> wide((size_t)rows * columns);
+    for (int j = 0; j < columns; j++)
+        for (int i = 0; i < rows; i++)
+            wide[(size_t)j * rows + i] = x(i, j);
+    return wide;
+}
+template <class T>
+cublasStatus_t wbcpu_int8_gemm(
+    H, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const T *alpha,
+    const matrix &A, const matrix &B, const T *beta, const matrix &C, int batch)
+{
+    if (wbcpu_is_wrong_gemm(ta, tb, m, n, k, A.ld, B.ld, C.ld, batch))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    RUN(for (int i = 0; i < batch; i++) {
+        auto a = op(ta, (const int8_t *)A.data + i * A.stride, A.ld);
+        auto b = op(tb, (const int8_t *)B.data + i * B.stride, B.ld);
+        std::vector<T> wide_a = widened<T>(m, k, a), wide_b = widened<T>(k, n, b);
+        gemm(
+            m, n, k, *alpha, {wide_a.data(), 1, m}, {wide_b.data(), 1, k}, *beta,
+            (T *)C.data + i * C.stride, (long)C.ld);
+    });
+}
+template cublasStatus_t wbcpu_int8_gemm(
+    H, cublasOperation_t, cublasOperation_t, int, int, int, const int *, const matrix &,
+    const matrix &, const int *, const matrix &, int);
+template cublasStatus_t wbcpu_int8_gemm(
+    H, cublasOperation_t, cublasOperation_t, int, int, int, const float *, const matrix &,
+    const matrix &, const float *, const matrix &, int);

@@ -8,6 +8,8 @@
 #include "scheduler.h"
 #include "stream.h"
 
+#include <dlfcn.h>
+
 namespace wbcpu
 {
 /* The rule of a GPU: where the kind says device, pageable memory is an error; where it says
@@ -209,11 +211,18 @@ extern "C" cudaError_t cudaMemset(void *p, int value, size_t bytes)
 
 /* --- __device__ and __constant__ variables, which are ordinary variables ------------ */
 
+static cudaError_t check_symbol(const void *symbol)
+{
+    Dl_info about;
+    if (!symbol) return fail(cudaErrorInvalidValue);
+    return dladdr(symbol, &about) ? cudaSuccess : fail(cudaErrorInvalidSymbol);
+}
 static cudaError_t to_symbol(
     const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
     cudaStream_t stream, bool wait)
 {
     if (kind == cudaMemcpyDeviceToHost) return fail(cudaErrorInvalidMemcpyDirection);
+    if (cudaError_t e = check_symbol(symbol)) return e;
     char *dst = (char *)const_cast<void *>(symbol) + offset;
     return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, stream, wait);
 }
@@ -222,6 +231,7 @@ static cudaError_t from_symbol(
     cudaStream_t stream, bool wait)
 {
     if (kind == cudaMemcpyHostToDevice) return fail(cudaErrorInvalidMemcpyDirection);
+    if (cudaError_t e = check_symbol(symbol)) return e;
     const char *src = (const char *)symbol + offset;
     return enqueue_copy({dst, bytes, src, bytes, bytes, 1, kind}, stream, wait);
 }
@@ -250,6 +260,6 @@ extern "C" cudaError_t cudaMemcpyFromSymbol(
 extern "C" cudaError_t cudaGetSymbolAddress(void **p, const void *symbol)
 {
     *p = const_cast<void *>(symbol);
-    return cudaSuccess;
+    return check_symbol(symbol);
 }
 }  // namespace wbcpu

@@ -1,5 +1,5 @@
-/* cublas.cpp - cuBLAS: the GEMMs in float and 16-bit types. Each call
- * becomes a gemm_call (gemm_call.cpp). */
+/* cublas.cpp - cuBLAS: the GEMMs. Those in float and 16-bit types become a gemm_call
+ * (gemm_call.cpp), others call blas_matrices.cpp. */
 #include "blas.h"
 #include "wbcpu/float16.h"
 
@@ -21,6 +21,9 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     long long int strideC, int batchCount, cublasComputeType_t computeType,
     cublasGemmAlgo_t)
 {
+    matrix a = describe(A, Atype, lda, strideA), b = describe(B, Btype, ldb, strideB),
+           c = describe(C, Ctype, ldc, strideC);
+    if (!alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
     switch (computeType) {  // all those with float alpha and beta
     case CUBLAS_COMPUTE_32F:
     case CUBLAS_COMPUTE_32F_PEDANTIC:
@@ -29,7 +32,6 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     case CUBLAS_COMPUTE_32F_FAST_TF32:
         break;
     case CUBLAS_COMPUTE_16F: {  // sums in float, too
-        if (!alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
         float scale[2] = {*(const __half *)alpha, *(const __half *)beta};
         return cublasGemmStridedBatchedEx(
             handle, transa, transb, m, n, k, &scale[0], A, Atype, lda, strideA, B, Btype,
@@ -43,14 +45,24 @@ cublasStatus_t cublasGemmStridedBatchedEx(
             handle, transa, transb, m, n, k, (const double *)alpha, (const double *)A,
             lda, strideA, (const double *)B, ldb, strideB, (const double *)beta,
             (double *)C, ldc, strideC, batchCount);
+    case CUBLAS_COMPUTE_32I:
+    case CUBLAS_COMPUTE_32I_PEDANTIC:
+        if (Atype != CUDA_R_8I || Btype != CUDA_R_8I || Ctype != CUDA_R_32I || lda % 4 ||
+            ldb % 4 || (uintptr_t)A % 4 || (uintptr_t)B % 4)
+            return CUBLAS_STATUS_NOT_SUPPORTED;
+        return wbcpu_int8_gemm(
+            handle, transa, transb, m, n, k, (const int *)alpha, a, b, (const int *)beta,
+            c, batchCount);
     default:
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
-    if (!alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
+    const float *alpha_f = (const float *)alpha, *beta_f = (const float *)beta;
+    if (Atype == CUDA_R_8I && Btype == CUDA_R_8I && Ctype == CUDA_R_32F)
+        return wbcpu_int8_gemm(
+            handle, transa, transb, m, n, k, alpha_f, a, b, beta_f, c, batchCount);
     return wbcpu_start_gemm(
         {handle, is_transposed(transa), is_transposed(transb), m, n, k, batchCount,
-         *(const float *)alpha, *(const float *)beta, describe(A, Atype, lda, strideA),
-         describe(B, Btype, ldb, strideB), describe(C, Ctype, ldc, strideC)},
+         *alpha_f, *beta_f, a, b, c},
         transa, transb);
 }
 

@@ -253,10 +253,8 @@ cublasStatus_t
 wbcpu_start_gemm(const gemm_call &p, cublasOperation_t transa, cublasOperation_t transb)
 {
     if (!p.handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (transa > CUBLAS_OP_C || transb > CUBLAS_OP_C) return CUBLAS_STATUS_INVALID_VALUE;
-    if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0 ||
-        p.a.ld < std::max(1, shape_of_a(p).rows) ||
-        p.b.ld < std::max(1, shape_of_b(p).rows) || p.c.ld < std::max(1, p.m))
+    if (wbcpu_is_wrong_gemm(
+            transa, transb, p.m, p.n, p.k, p.a.ld, p.b.ld, p.c.ld, p.batch))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!is_known(p.a.type) || p.b.type != p.a.type || !is_known(p.c.type))
         return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -82,6 +82,42 @@ static void narrow(cublasHandle_t blas)
         expect("two types are refused", 0, 1);
 }
 
+/* int8 factors: sums in int, or in float */
+static void integers(cublasHandle_t blas)
+{
+    enum { M = 5, K = 7, STRIDE = 8 };
+    std::vector<int8_t> a(M * STRIDE), b(N * STRIDE);
+    for (size_t i = 0; i < a.size(); i++)
+        a[i] = (int8_t)(29 * i % 251 - 125);
+    for (size_t i = 0; i < b.size(); i++)
+        b[i] = (int8_t)(127 - 31 * i % 255);
+    device_array<int8_t> da(a), db(b);
+    device_array<int> dc(std::vector<int>(M * N, 5));
+    device_array<float> df(std::vector<float>(M * N, 5));
+    int two = 2, minus = -1, sum = 0;
+    float half = 0.5f, one = 1;
+    auto gemm = [&](int ld, void *c, cudaDataType type, cublasComputeType_t compute,
+                    const void *alpha, const void *beta) {
+        return cublasGemmEx(
+            blas, CUBLAS_OP_T, CUBLAS_OP_N, M, N, K, alpha, da.p, CUDA_R_8I, ld, db.p,
+            CUDA_R_8I, ld, beta, c, type, M, compute, CUBLAS_GEMM_DEFAULT);
+    };
+    for (int k = 0; k < K; k++)
+        sum += a[3 * STRIDE + k] * b[2 * STRIDE + k];
+    gemm(STRIDE, dc.p, CUDA_R_32I, CUBLAS_COMPUTE_32I, &two, &minus);
+    expect("int8 summed in int", dc.get(M * N)[2 * M + 3], 2 * sum - 5);
+    gemm(STRIDE, df.p, CUDA_R_32F, CUBLAS_COMPUTE_32F, &half, &one);
+    expect("int8 summed in float", df.get(M * N)[2 * M + 3], 0.5 * sum + 5);
+    expect(
+        "rows that do not begin at words",
+        gemm(K, dc.p, CUDA_R_32I, CUBLAS_COMPUTE_32I, &two, &minus),
+        CUBLAS_STATUS_NOT_SUPPORTED);
+    expect(
+        "too small a leading dimension",
+        gemm(4, dc.p, CUDA_R_32I, CUBLAS_COMPUTE_32I, &two, &minus),
+        CUBLAS_STATUS_INVALID_VALUE);
+}
+
 /* A is lower triangular, with 2 on its diagonal. */
 static void matrices(cublasHandle_t blas)
 {
@@ -119,9 +155,9 @@ static void matrices(cublasHandle_t blas)
         CUBLAS_DIAG_NON_UNIT, N, N, &one, da, LD, dc, LD, dc, LD);
     expect("from the right", element(dc, 4, 2), 2.5);
 
-    cublasGemmEx( // the older form, with an element type for the sums
-        blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, N, &half, db, CUDA_R_64F, LD, db, CUDA_R_64F, LD,
-        &zero, dc, CUDA_R_64F, LD, CUDA_R_64F, CUBLAS_GEMM_DEFAULT);
+    cublasGemmEx(  // the older form, with an element type for the sums
+        blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, N, &half, db, CUDA_R_64F, LD, db,
+        CUDA_R_64F, LD, &zero, dc, CUDA_R_64F, LD, CUDA_R_64F, CUBLAS_GEMM_DEFAULT);
     double first = 0;
     for (int k = 0; k < N; k++)
         first += 0.5 * (0.5 * k) * k;
@@ -138,6 +174,12 @@ static void matrices(cublasHandle_t blas)
     cublasDgemm(
         blas, CUBLAS_OP_T, CUBLAS_OP_N, N, N, N, &one, db, LD, db, LD, &one, dc, LD);
     expect("gemm", element(dc, 1, 4), 2 * want);
+    expect(
+        "gemm of matrices with too small a leading dimension",
+        cublasDgemm(
+            blas, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &one, db, N - 1, db, LD, &one, dc,
+            LD),
+        CUBLAS_STATUS_INVALID_VALUE);
     cublasDsymm(
         blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, N, N, &one, da, LD, db, LD, &zero,
         dc, LD);
@@ -184,6 +226,7 @@ int main()
     host_matrices();
     vectors(blas);
     narrow(blas);
+    integers(blas);
     matrices(blas);
     cublasDestroy(blas);
     return failures != 0;

@@ -50,38 +50,56 @@ WBCPU_TYPED cudaHostGetDevicePointer(T **device, void *host, unsigned flags)
     return cudaHostGetDevicePointer((void **)device, host, flags);
 }
 
-/* The address of a __device__ or __constant__ variable serves as its symbol. */
+/* The address of a __device__ or __constant__ variable serves as its symbol. The library
+ * does not know its size: NULL stands for a symbol that the copy does not fit in. */
+template <class T> const void *wbcpu_symbol(T &symbol, size_t bytes, size_t offset)
+{
+    if constexpr (!std::is_array_v<T> || std::extent_v<T> != 0)  // it has a size
+        if (offset > sizeof symbol || bytes > sizeof symbol - offset) return nullptr;
+    return &symbol;
+}
 WBCPU_TYPED cudaMemcpyToSymbol(
-    const T &symbol, const void *src, size_t bytes, size_t offset = 0,
+    T &symbol, const void *src, size_t bytes, size_t offset = 0,
     cudaMemcpyKind kind = cudaMemcpyHostToDevice)
 {
-    return cudaMemcpyToSymbol((const void *)&symbol, src, bytes, offset, kind);
+    return cudaMemcpyToSymbol(
+        wbcpu_symbol(symbol, bytes, offset), src, bytes, offset, kind);
+}
+/* Before CUDA 5, the name of a variable was a symbol, too. */
+template <size_t N>
+cudaError_t cudaMemcpyToSymbol(
+    const char (&)[N], const void *src, size_t bytes, size_t offset = 0,
+    cudaMemcpyKind kind = cudaMemcpyHostToDevice)
+{
+    const void *none = &src;
+    return cudaMemcpyToSymbol(none, src, bytes, offset, kind);
 }
 WBCPU_TYPED cudaMemcpyToSymbolAsync(
-    const T &symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    T &symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind,
     cudaStream_t stream = 0)
 {
     return cudaMemcpyToSymbolAsync(
-        (const void *)&symbol, src, bytes, offset, kind, stream);
+        wbcpu_symbol(symbol, bytes, offset), src, bytes, offset, kind, stream);
 }
 WBCPU_TYPED cudaMemcpyFromSymbol(
-    void *dst, const T &symbol, size_t bytes, size_t offset = 0,
+    void *dst, T &symbol, size_t bytes, size_t offset = 0,
     cudaMemcpyKind kind = cudaMemcpyDeviceToHost)
 {
-    return cudaMemcpyFromSymbol(dst, (const void *)&symbol, bytes, offset, kind);
+    return cudaMemcpyFromSymbol(
+        dst, wbcpu_symbol(symbol, bytes, offset), bytes, offset, kind);
 }
 WBCPU_TYPED cudaMemcpyFromSymbolAsync(
-    void *dst, const T &symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+    void *dst, T &symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
     cudaStream_t stream = 0)
 {
     return cudaMemcpyFromSymbolAsync(
-        dst, (const void *)&symbol, bytes, offset, kind, stream);
+        dst, wbcpu_symbol(symbol, bytes, offset), bytes, offset, kind, stream);
 }
-WBCPU_TYPED cudaGetSymbolAddress(void **p, const T &symbol)
+WBCPU_TYPED cudaGetSymbolAddress(void **p, T &symbol)
 {
     return cudaGetSymbolAddress(p, (const void *)&symbol);
 }
-WBCPU_TYPED cudaGetSymbolSize(size_t *bytes, const T &)
+WBCPU_TYPED cudaGetSymbolSize(size_t *bytes, T &)
 {
     *bytes = sizeof(T);
     return cudaSuccess;
