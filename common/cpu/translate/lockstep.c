@@ -192,7 +192,7 @@ void rewrite_lockstep(struct source *s)
         if (name > 0) add_name(&volatiles, &s->tokens[name]);
         if (is_thread_index(s, i)) add_name(&indices, &s->tokens[i]);
         if (!is_name(s, i)) continue;
-        int condition, first = i, before = previous(s, i);
+        int condition = -1, first = i, before = previous(s, i);
         struct exchange x = find_loop(s, i, &volatiles, &condition);
         if (x.end > 0 && !s->tokens[condition].after) {
             s->tokens[condition].after = " ::wbcpu_lockstep(),";
