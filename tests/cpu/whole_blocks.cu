@@ -321,6 +321,7 @@ __global__ void rows(float *y, const float *x, int n)
     const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, width = n / 64;
     float sum = 1, all = 0;
     if (i >= n - 7) return;
+    sum = 2;
     for (int k = 0; k < n / 128; k++) {
         const float a = x[k], b = x[i];
         float c;
@@ -331,6 +332,7 @@ __global__ void rows(float *y, const float *x, int n)
     }
     s[t] = sum;
     __syncthreads();
+    sum = sum + n, all = sum - 1;
     for (int k = 0; k < 16; k += 3)
         all += s[k];
     if (i < n / 2) {
@@ -349,6 +351,36 @@ __global__ void rows(float *y, const float *x, int n)
         for (int k = 0; k < 2; k++)
             y[i] += last + sum;
     }
+}
+// New values for indices: from there on they are other variables.
+__global__ void replaced(float *y, const float *x, int n)
+{
+    __shared__ float s[1024];
+    const int first = blockIdx.x * blockDim.x;
+    int t = threadIdx.x, i = first + t, r = 3, uniform = 7;
+    unsigned j = t;
+    s[t] = x[i] + j + r;
+    int twice = 2 * i + uniform; // of the first i
+    __syncthreads();
+    i = first + t, r = blockIdx.x + r;
+    uniform = n - (int)blockDim.x;
+    t = blockDim.x - 1 - t;
+    float v = s[t] + twice;
+    j = j + r;
+    __syncthreads();
+    s[i - first] += polynomial(v, i, v);
+    for (int d = 1; d < 3; d++) {
+        __syncthreads();
+        v += s[t] + j;
+        j = d;
+        for (int t = 0; t < 2; t++)
+            v += t * r;
+    }
+    t = threadIdx.x;
+    if (t > 40) t = t - 1;
+    __syncthreads();
+    r = uniform - n, i = first + threadIdx.x;
+    y[i] = v + s[t] + r + uniform + twice + (float)j + t;
 }
 __global__ void indices(float *y, const float *x, int n)
 {
@@ -376,6 +408,7 @@ int main()
         same("parameters that a thread changes", own_parameters, 1, threads);
         same("a block scan", scan, N / threads, threads);
         same("variables from barrier to barrier", kept, 2, threads);
+        same("new values of indices", replaced, N / threads, threads);
         same("assignments", assigned, 2, threads);
         same("memory that changes", changing, 1, threads);
         same("shuffles and votes", shuffled, 2, threads);

@@ -9,6 +9,7 @@
  *     item         statement | declaration | shared | __syncthreads(); | __syncwarp();
  *                  | for (type i = v; v; v) { item... }    with one that waits in it
  *                  | if (value) { item... } else { item... }    likewise
+ *                  | name = value, ...;    of indices: makes new variables of these names
  *     statement    { } ; if for while do break continue return, declaration, value
  *     declaration  type *name[n] = value or { }, ...
  *     shared       __shared__ or extern __shared__ type name[n], ...
@@ -174,6 +175,7 @@ struct variable {
     unsigned char in_items[MAX_ITEMS / 8]; /* a bit for each item that modifies it */
     unsigned long long phases;             /* where it is used */
     int kept;                              /* from one phase to another: in an array */
+    int renamed; /* its name is that of an earlier variable, whose place it takes */
 };
 
 /* A name from outside of the kernel; the C++ compiler checks its type. */
@@ -290,6 +292,8 @@ int end_of(const struct source *s, int i, int depth); /* last token of the state
 
 int read_declaration(struct kernel *k, enum variable_kind kind);
 int read_shared(struct kernel *k);
+int gives_new_values(const struct kernel *k); /* name = value, ...; of indices alone */
+int read_new_values(struct kernel *k);
 int read_statement(struct kernel *k);
 int accept_unroll(struct kernel *k); /* #pragma unroll, or nothing */
 
@@ -333,6 +337,7 @@ int is_mark(const struct kernel *k, const char *mark); /* <<= is several tokens 
 int accept_marks(struct kernel *k, const char *mark);
 /* Makes a name visible: 0 if that is impossible, or if an item would hide another name. */
 int add_variable(struct kernel *k, enum variable_kind kind, int name);
+int replace_variable(struct kernel *k, int name); /* by one that the current item makes */
 int find_variable(
     const struct kernel *k, int i); /* the visible one of that name, or -1 */
 struct variable *variable_at(struct kernel *k, int i); /* that token i means, or NULL */

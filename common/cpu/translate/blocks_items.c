@@ -233,6 +233,9 @@ static int read_item(struct kernel *k, int depth)
     } else if (is_type(k, k->at)) {
         item->kind = DECLARATION;
         ok = read_declaration(k, LOCAL);
+    } else if (depth == 0 && gives_new_values(k)) {
+        item->kind = DECLARATION;
+        ok = read_new_values(k);
     } else {
         ok = read_statement(k);
     }

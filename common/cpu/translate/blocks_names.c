@@ -52,6 +52,26 @@ int add_variable(struct kernel *k, enum variable_kind kind, int name)
     return 1;
 }
 
+int replace_variable(struct kernel *k, int name)
+{
+    int old = find_variable(k, name), new = k->variable_count;
+    if (old < 0 || new == MAX_VARIABLES) return 0;
+    const struct variable *v = &k->variables[old];
+    k->variables[new] = (struct variable){
+        .kind = LOCAL,
+        .name = name,
+        .item = k->item_count - 1,
+        .type = v->type,
+        .type_end = v->type_end,
+        .builtin = 1,
+        .storable = v->storable,
+        .renamed = 1};
+    for (int n = 0; n < k->visible_count; n++)
+        if (k->visible[n] == old) k->visible[n] = new;
+    k->meaning[name - k->body] = (short)(++k->variable_count);
+    return 1;
+}
+
 int add_global(struct kernel *k, int i)
 {
     int n = 0;

@@ -274,7 +274,9 @@ static int walk_statement(struct rows *r, int i, int last)
         r->inner_count = before;
         return ok;
     }
-    if (is_type(k, i)) return walk_declaration(r, i, last);
+    const struct variable *v = variable_at(k, i);
+    if (is_type(k, i) || (v && v->renamed && v->name == i))
+        return walk_declaration(r, i, last);
     if (!r->in_loop && is_leaving_guard(k, i)) return add_guard(r, i);
     if (equal_counter(k, i)) return walk_loop(r, i, last);
     int body = is(s, i, "if") ? mate(s, next(s, i)) : last;

@@ -98,6 +98,50 @@ int read_shared(struct kernel *k)
     return accept(k, ";");
 }
 
+/* As the second line here, where all threads come by:
+ *
+ *     int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+ *     x = blockIdx.y * 32 + threadIdx.x, y = blockIdx.x * 32 + threadIdx.y; */
+int gives_new_values(const struct kernel *k)
+{
+    const struct source *s = k->s;
+    int type = -1;
+    for (int i = k->at;; i = next(s, i)) {
+        int id = find_variable(k, i), equals = next(s, i);
+        const struct variable *v = &k->variables[id < 0 ? 0 : id];
+        if (id < 0 || v->kind != LOCAL || !v->builtin || v->stars || v->indices) return 0;
+        if (!is(s, equals, "=") || run_of(s, equals, '=', 2)) return 0;
+        if (type >= 0 && v->type != type) return 0;
+        type = v->type;
+        for (i = next(s, equals); !is(s, i, ";") && !is(s, i, ","); i = next(s, i)) {
+            int other = find_variable(k, i);
+            int plain = other >= 0 && k->variables[other].kind != SHARED &&
+                        !k->variables[other].indices && !k->variables[other].stars;
+            if (is_index(s, i))
+                i = next(s, next(s, i));
+            else if (
+                !plain && !is_number(s, i) && template_parameter(k, i) != 'N' &&
+                !token_in(s, i, "int unsigned size_t") &&
+                (s->tokens[i].kind != MARK || !strchr("+-*()", *s->tokens[i].start) ||
+                 run_of(s, i, *s->tokens[i].start, 2)))
+                return 0;
+        }
+        if (is(s, i, ";")) return 1;
+    }
+}
+
+int read_new_values(struct kernel *k)
+{
+    do {
+        int name = k->at, value = next(k->s, next(k->s, name));
+        k->at = value;
+        if (!read_value(k) || !replace_variable(k, name)) return 0;
+        struct variable *v = &k->variables[k->variable_count - 1];
+        v->value = value, v->value_end = k->at;
+    } while (accept(k, ","));
+    return accept(k, ";");
+}
+
 /* --- statements --------------------------------------------------------------------- */
 
 /* The statements of a block without barriers, up to its brace */

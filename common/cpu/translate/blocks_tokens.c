@@ -99,6 +99,11 @@ void append_tokens(struct buffer *b, struct kernel *k, int first, int end)
     for (int i = first; i < end; i++) {
         const struct token *t = &s->tokens[i];
         const struct call *call = is_collective(s, i) ? call_at(k, i) : NULL;
+        const struct variable *v = variable_at(k, i);
+        if (v && v->renamed) {
+            append_pattern(b, k, v, i == k->items[v->item].first ? "%T %N" : "%N");
+            continue;
+        }
         if (call) {
             append_result(b, k, call);
             i = call->close;
@@ -145,6 +150,10 @@ void append_pattern(
             break;
         case 'N':
             text = text_of(k->s, v->name, v->name + 1);
+            if (!v->renamed) break;
+            append_text(b, text);
+            free(text);
+            text = format("_wbcpu_%d", (int)(v - k->variables));
             break;
         case 'I':
             text = format("%d", (int)(v - k->variables));
