@@ -382,6 +382,62 @@ __global__ void replaced(float *y, const float *x, int n)
     r = uniform - n, i = first + threadIdx.x;
     y[i] = v + s[t] + r + uniform + twice + (float)j + t;
 }
+// Loops with barriers whose variables are declared before them
+__global__ void halving(float *y, const float *x, int n)
+{
+    static_assert(sizeof(float) == 4, "of y");
+    constexpr unsigned most{1024};
+    __shared__ float s[most];
+    int t{(int)threadIdx.x}, first = blockIdx.x * blockDim.x;
+    const unsigned threads{blockDim.x};
+    const int width = 2 * 3;
+    float mine[width + 1] = {0};
+    int i = threads / 2, stride, rounds;
+    s[t] = x[first + t];
+    __syncthreads();
+    while (i != 0) {
+        if (t < i) s[t] += s[t + i];
+        __syncthreads();
+        i /= 2;
+        const int turn = i;
+        mine[i % width] += turn + s[threads - 1];
+        if (threads > 64) mine[width]++;
+    }
+    mine[0] += i;
+    for (stride = 1, rounds = 0; stride < 16; stride *= 2) {
+        float v = t >= stride ? s[t - stride] : 0;
+        __syncthreads();
+        s[t] += v + rounds;
+        __syncthreads();
+        ++rounds;
+        if (rounds < 3) {
+            s[t] += 1;
+            __syncthreads();
+            s[t] += 2;
+            __syncthreads();
+            rounds += 2;
+        }
+    }
+    for (; i < 2; i++) {
+        mine[i] += s[threads - 1 - t];
+        __syncthreads();
+    }
+    y[first + t] = s[t] + stride + rounds + mine[0] + mine[1] + mine[width] + i;
+}
+// Threads may disagree on the first loop; and on the second one's variable.
+__global__ void own_rounds(float *y, const float *x, int n)
+{
+    int t = threadIdx.x, i = 0, d = 16;
+    float v = x[t];
+    while (i < t % 7)
+        i++;
+    if (t % 32 < 8) d = 8;
+    while (i >= 0) {
+        v += __shfl_xor_sync(~0u, v, d) * i;
+        i -= 7;
+    }
+    y[blockIdx.x * blockDim.x + t] = v;
+}
 __global__ void indices(float *y, const float *x, int n)
 {
     int in_block = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -409,6 +465,8 @@ int main()
         same("a block scan", scan, N / threads, threads);
         same("variables from barrier to barrier", kept, 2, threads);
         same("new values of indices", replaced, N / threads, threads);
+        same("loops with variables of the block", halving, N / threads, threads);
+        if (threads % 32 == 0) same("loops of each thread", own_rounds, 2, threads);
         same("assignments", assigned, 2, threads);
         same("memory that changes", changing, 1, threads);
         same("shuffles and votes", shuffled, 2, threads);

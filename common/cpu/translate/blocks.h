@@ -8,6 +8,7 @@
  *     kernel       template <...>  __global__ void name(type *name, ...) { item... }
  *     item         statement | declaration | shared | __syncthreads(); | __syncwarp();
  *                  | for (type i = v; v; v) { item... }    with one that waits in it
+ *                  | while (value) { item... } | for (v; v; v) { item... }    likewise
  *                  | if (value) { item... } else { item... }    likewise
  *                  | name = value, ...;    of indices: makes new variables of these names
  *     statement    { } ; if for while do break continue return, declaration, value
@@ -32,8 +33,8 @@
  *     1. read      blocks_items.c divides the body into items, and reads these with
  *                  blocks_statements.c, blocks_values.c, blocks_calls.c and blocks_types.c.
  *                  Each name gets a meaning (blocks_names.c, blocks_words.c).
- *     2. constants blocks_read.c: which declarations give the same values whenever they are
- *                  computed, and which loops and `if`s are the same in all threads?
+ *     2. constants blocks_once.c, blocks_read.c: which variables are equal in all threads,
+ *                  and which declarations give the same values whenever they are computed?
  *     3. shapes    blocks_shapes.c: which values are equal or neighbours in a row of 16
  *                  threads? Neighbours make loops that g++ vectorizes.
  *     4. strides   blocks_strides.c finds the loops in which threads take turns.
@@ -118,6 +119,7 @@ enum item_kind {
     DECLARATION, /* of variables of each thread */
     ARGUMENTS,   /* of the warp collectives in the next item, which takes the results */
     FOR_BLOCK,   /* of __shared__ arrays, or of variables that are equal in all threads */
+    UPDATE,      /* changes one of these */
     BARRIER,
     LOOP,     /* for (...) { with a barrier in it */
     LOOP_END, /* } */
@@ -142,6 +144,7 @@ struct item {
     int depth;  /* loops around it */
     int again;  /* a DECLARATION that each phase can repeat: it reads no memory */
     int by_row; /* and once for each row: the shapes of its variables are known */
+    int update; /* a CODE that does nothing but change one variable */
     struct stride stride; /* of a CODE that is such a loop */
     int statement;        /* of ARGUMENTS and the next item: 1 + their number, else 0 */
     /* Of an IF whose value differs from thread to thread, and its ELSE and IF_END: the
@@ -175,6 +178,7 @@ struct variable {
     unsigned char in_items[MAX_ITEMS / 8]; /* a bit for each item that modifies it */
     unsigned long long phases;             /* where it is used */
     int kept;                              /* from one phase to another: in an array */
+    int once;    /* of a LOCAL: equal in all threads of the block */
     int renamed; /* its name is that of an earlier variable, whose place it takes */
 };
 
@@ -262,6 +266,12 @@ int read_function(struct kernel *k, struct device_function *d);
 int is_fixed(struct kernel *k, int first, int end);
 
 /* The functions below read at k->at and move it. 0: the kernel is not understood. */
+
+/* --- blocks_once.c ------------------------------------------------------------------ */
+
+int is_uniform(struct kernel *k, int n);
+/* Finds the variables that are `once`, and the items that are an UPDATE. */
+void find_once(struct kernel *k);
 
 /* --- blocks_order.c ----------------------------------------------------------------- */
 

@@ -51,10 +51,10 @@ static int is_waiting_if(const struct source *s, int i)
            waits_in(s, mate(s, next(s, i)), end_of(s, i, 0));
 }
 
-/* 1 if the `for` at i has a body in which threads wait. */
+/* 1 if the `for` or `while` at i has a body in which threads wait. */
 static int is_waiting_loop(const struct source *s, int i)
 {
-    if (!is(s, i, "for")) return 0;
+    if (!token_in(s, i, "for while")) return 0;
     for (int n = next(s, mate(s, next(s, i))), end = -1; n < s->count; n = next(s, n)) {
         if (waits(s, n)) return 1;
         if (end < 0 && (is(s, n, "{") || is(s, n, "("))) end = mate(s, n);
@@ -90,7 +90,7 @@ static int mark(struct kernel *k, enum item_kind kind, int of, int depth)
 static int read_counters(struct kernel *k)
 {
     int first = k->variable_count;
-    if (!accept(k, "(") || !is_type(k, k->at) || !read_declaration(k, COUNTER)) return 0;
+    if (!read_declaration(k, COUNTER)) return 0;
     int end = k->variable_count;
     for (int n = first; n < end; n++) {
         const struct variable *v = &k->variables[n];
@@ -106,11 +106,31 @@ static int read_counters(struct kernel *k)
     return changed && k->changes == before + changed;
 }
 
+/* (i = n; i > 0; i--) or (i > 0), which change nothing but variables: find_once looks at
+ * these. */
+static int read_conditions(struct kernel *k, int parts)
+{
+    int before = k->changes, changed = 0;
+    for (int n = 0; n < k->variable_count; n++)
+        changed -= k->variables[n].modified;
+    for (; parts; parts--) {
+        const char *end = parts > 1 ? ";" : ")";
+        if (!is(k->s, k->at, end) && !read_values(k)) return 0;
+        if (!accept(k, end)) return 0;
+    }
+    for (int n = 0; n < k->variable_count; n++)
+        changed += k->variables[n].modified;
+    return k->changes == before + changed;
+}
+
 static int read_barrier_loop(struct kernel *k, struct item *item, int depth)
 {
     int visible = k->visible_count;
     k->conditional++;
-    if (!accept(k, "for") || !read_counters(k)) return 0;
+    int parts = accept(k, "while") ? 1 : 3;
+    if ((parts == 3 && !accept(k, "for")) || !accept(k, "(")) return 0;
+    int counts = parts == 3 && is_type(k, k->at);
+    if (!(counts ? read_counters(k) : read_conditions(k, parts))) return 0;
     k->conditional--;
     item->end = k->at;
     item->effects = k->effects & ~(unsigned)CHANGES;
@@ -209,10 +229,21 @@ static int read_barrier(struct kernel *k)
     return accept(k, "(") && accept(k, ")") && accept(k, ";");
 }
 
+/* The last item, which begins at `first`, is a statement like i /= 2; or i++; */
+static int is_update(struct kernel *k, int first, int changes_before)
+{
+    int n = k->item_count - 1;
+    while (run_of(k->s, first, '+', 1) || run_of(k->s, first, '-', 1))
+        first = next(k->s, first);
+    const struct variable *v = variable_at(k, first);
+    return v && v->kind == LOCAL && k->changes == changes_before + 1 &&
+           v->in_items[n / 8] >> n % 8 & 1;
+}
+
 static int read_item(struct kernel *k, int depth)
 {
     const struct source *s = k->s;
-    int first = k->at, calls = k->call_count, ok;
+    int first = k->at, calls = k->call_count, changes = k->changes, ok;
     if (!accept_unroll(k)) return 0;
     int loop = is_waiting_loop(s, k->at), condition = is_waiting_if(s, k->at);
     enum item_kind kind = loop ? LOOP : condition ? IF : CODE;
@@ -238,6 +269,7 @@ static int read_item(struct kernel *k, int depth)
         ok = read_new_values(k);
     } else {
         ok = read_statement(k);
+        item->update = is_update(k, first, changes);
     }
     item->end = k->at;
     item->effects = k->effects;
@@ -248,6 +280,9 @@ static int read_item(struct kernel *k, int depth)
 int read_items(struct kernel *k, int end, int depth)
 {
     while (k->at < end)
-        if (!read_item(k, depth)) return 0;
+        if (is(k->s, k->at, "static_assert")) /* of the kernel as it was */
+            k->at = next(k->s, end_of(k->s, k->at, 0));
+        else if (!read_item(k, depth))
+            return 0;
     return k->at == end;
 }

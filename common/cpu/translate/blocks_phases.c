@@ -158,6 +158,25 @@ static void append_given(struct buffer *b, struct kernel *k, int phase)
     }
 }
 
+/* Where arrays live that the phase declares and that are kept: their sizes may be variables
+ * of the block. */
+static void append_kept_arrays(struct buffer *b, struct kernel *k, int phase)
+{
+    int arrays = 0;
+    for (int n = 0; n < k->variable_count; n++) {
+        const struct variable *v = &k->variables[n];
+        if (!v->kept || !v->indices) continue;
+        arrays++;
+        if (k->items[v->item].phase != phase) continue;
+        append_pattern(
+            b, k, v,
+            " typedef ::wbcpu::kept<%T%S> wbcpu_array_%I%D; auto *wbcpu_kept_%I ="
+            " (wbcpu_array_%I *)::wbcpu_kept_arrays(");
+        append_number(b, "%d, ", arrays - 1);
+        append_pattern(b, k, v, "wbcpu_count * sizeof(wbcpu_array_%I));");
+    }
+}
+
 /* --- phases ------------------------------------------------------------------------- */
 
 /* A function that the phase calls may read threadIdx: the scheduler's variable. */
@@ -205,6 +224,7 @@ int append_phase(struct buffer *b, struct kernel *k, int first)
         if (k->items[n].kind == FOR_BLOCK)
             append_copy(b, k, k->items[n].first, k->items[n].end);
     append_given(b, k, phase);
+    append_kept_arrays(b, k, phase);
     if (in_phase(k->strides, phase)) {
         append_stride(b, k, first);
         return last;

@@ -1,5 +1,4 @@
-/* blocks_read.c - reads a kernel, and decides which of its variables are equal in all
- * threads, and which can be computed again. */
+/* blocks_read.c - reads a kernel, and decides which of its variables can be computed again. */
 #include "blocks.h"
 
 #include <string.h>
@@ -14,11 +13,11 @@ static int refuse(struct kernel *k, const char *why)
 /* --- declarations ------------------------------------------------------------------- */
 
 /* 1 if the values in [first, end) of item n are always the same: they come from parameters,
- * indices and variables of that kind. uniform: and in all threads of a block. */
-static int is_constant(struct kernel *k, int n, int uniform)
+ * indices and variables of that kind. */
+static int is_constant(struct kernel *k, int n)
 {
     const struct item *item = &k->items[n];
-    if (item->effects & (READS | CHANGES | CALLS | (uniform ? THREAD : 0))) return 0;
+    if (item->effects & (READS | CHANGES | CALLS)) return 0;
     for (int i = item->first; i < item->end; i++) {
         const struct variable *v = variable_at(k, i);
         int meaning = k->meaning[i - k->body];
@@ -27,7 +26,7 @@ static int is_constant(struct kernel *k, int n, int uniform)
         if (v->modified || v->kind == SHARED) return 0;
         if (v->kind != LOCAL || v->item == n) continue;
         const struct item *made = &k->items[v->item];
-        if (made->kind != FOR_BLOCK && (uniform || !made->again)) return 0;
+        if (made->kind != FOR_BLOCK && !made->again) return 0;
     }
     return 1;
 }
@@ -64,7 +63,15 @@ static int can_repeat(struct kernel *k, int n)
             (!v->builtin || v->indices || !v->value || v->modified))
             return 0;
     }
-    return is_constant(k, n, 0);
+    return is_constant(k, n);
+}
+
+static int is_made_once(const struct kernel *k, int n)
+{
+    for (int m = 0; m < k->variable_count; m++)
+        if (k->variables[m].kind == LOCAL && k->variables[m].item == n)
+            return k->variables[m].once;
+    return 0;
 }
 
 /* Says how the IF n is run; 0 if some threads only may come to a barrier. `other`: an item
@@ -72,7 +79,7 @@ static int can_repeat(struct kernel *k, int n)
 static int find_branches(struct kernel *k, int n)
 {
     struct item *item = &k->items[n];
-    item->by_thread = !is_constant(k, n, 1);
+    item->by_thread = item->effects & CHANGES || !is_uniform(k, n);
     if (!item->by_thread) return 1;
     int inside = 1;
     item->must_come = item->depth > 0;
@@ -93,25 +100,26 @@ static int find_branches(struct kernel *k, int n)
 static int find_constants(struct kernel *k)
 {
     unsigned before = 0;
+    find_once(k);
     int branches = 0; /* around the item, by thread */
     for (int n = 0; n < k->item_count; n++) {
         struct item *item = &k->items[n];
-        if (item->kind == LOOP && !is_constant(k, n, 1))
+        if (item->kind == LOOP && !is_uniform(k, n))
             return refuse(k, "threads may disagree on a loop with a barrier");
         if (item->kind == IF && !find_branches(k, n))
             return refuse(k, "threads may disagree on an `if` with a barrier");
         if (item->by_thread) branches += (item->kind == IF) - (item->kind == IF_END);
         if (item->kind == DECLARATION) {
             item->again = can_repeat(k, n);
-            if (item->again && is_constant(k, n, 1)) item->kind = FOR_BLOCK;
+            if (is_made_once(k, n)) item->kind = FOR_BLOCK;
             /* These come before their phase: before a return, too, and in all threads. */
             int late = item->effects & DIVIDES && (before & RETURNS || branches);
             if (item->kind == FOR_BLOCK && late)
                 return refuse(k, "some threads may not reach a division");
             item->by_row = item->again && item->kind == DECLARATION && !late;
         }
-        int constant =
-            item->again || item->kind == LOOP || (item->kind == IF && !item->by_thread);
+        int constant = item->again || item->kind == FOR_BLOCK || item->kind == UPDATE ||
+                       item->kind == LOOP || (item->kind == IF && !item->by_thread);
         for (int i = item->first; constant && i < item->end; i++)
             if (k->meaning[i - k->body] < 0)
                 k->globals[-1 - k->meaning[i - k->body]].constant = 1;

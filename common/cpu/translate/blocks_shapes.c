@@ -146,6 +146,7 @@ static enum shape shape_of_variable(struct kernel *k, const struct variable *v)
 {
     if (v->kind == COUNTER) return EQUAL;
     if (v->kind == PARAMETER) return v->modified ? ANY : EQUAL;
+    if (v->kind == LOCAL && v->once && v->modified) return EQUAL;
     if (v->kind != LOCAL || v->modified || v->indices || !v->value) return ANY;
     const struct item *item = &k->items[v->item];
     int for_block = item->kind == FOR_BLOCK;

@@ -33,7 +33,7 @@ static int read_braces(struct kernel *k)
     return accept(k, "}");
 }
 
-/* *name[n] = value */
+/* *name[n] = value, or name{value} */
 static int read_declarator(
     struct kernel *k, enum variable_kind kind, int type, int type_end, int builtin)
 {
@@ -55,10 +55,14 @@ static int read_declarator(
     v->storable =
         (builtin || named) && !fixed && !(v->indices && v->sizes == v->sizes_end);
     k->named = named;
-    if (!accept(k, "=")) return 1;
+    int number = builtin && !stars && !v->indices;
+    if (!(number && is(s, k->at, "{")) && !accept(k, "=")) return 1;
     int value = k->at, id = k->variable_count - 1;
     int ok = is(s, k->at, "{") ? read_braces(k) : read_value(k);
-    k->variables[id].value = value, k->variables[id].value_end = k->at;
+    int inside = next(s, value), close = mate(s, value);
+    int braces = number && is(s, value, "{") && inside != close;
+    k->variables[id].value = braces ? inside : value;
+    k->variables[id].value_end = braces ? close : k->at;
     k->named = named; /* of the next declarator */
     return ok;
 }

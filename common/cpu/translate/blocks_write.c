@@ -68,10 +68,9 @@ static void append_checks(struct buffer *b, struct kernel *k)
     }
 }
 
-/* Where variables live that are kept from one phase to another */
+/* Where variables live that are kept from one phase to another, except arrays */
 static void append_kept(struct buffer *b, struct kernel *k)
 {
-    int arrays = 0;
     for (int n = 0; n < k->variable_count; n++) {
         const struct variable *v = &k->variables[n];
         if (!v->kept) continue;
@@ -82,13 +81,6 @@ static void append_kept(struct buffer *b, struct kernel *k)
         } else if (!v->indices) {
             append_pattern(
                 b, k, v, " static __thread ::wbcpu::kept<%T%S> wbcpu_kept_%I[1024];");
-        } else {
-            append_pattern(
-                b, k, v,
-                " typedef ::wbcpu::kept<%T%S> wbcpu_array_%I%D; auto *wbcpu_kept_%I ="
-                " (wbcpu_array_%I *)::wbcpu_kept_arrays(");
-            append_number(b, "%d, ", arrays++);
-            append_pattern(b, k, v, "wbcpu_count * sizeof(wbcpu_array_%I));");
         }
     }
 }
@@ -118,7 +110,7 @@ static void write_kernel(struct kernel *k, int body)
             append_text(&b, "{");
         } else if (item->kind == LOOP_END) {
             append_text(&b, "}");
-        } else if (item->kind == FOR_BLOCK) {
+        } else if (item->kind == FOR_BLOCK || item->kind == UPDATE) {
             append_copy(&b, k, item->first, item->end);
         } else if (
             item->kind == ELSE || item->kind == IF_END ||
