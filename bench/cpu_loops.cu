@@ -119,6 +119,25 @@ __global__ void block_scan(float *out, const float *x)  // Hillis and Steele, 25
     out[i] = s[t];
 }
 
+// Each block multiplies 1024 elements and halves its products until one sum is left.
+__global__ void dot(float *out, const float *x, const float *y)
+{
+    __shared__ float products[256];
+    int t = threadIdx.x, at = blockIdx.x * 1024 + t;
+    float sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum += x[at + i * 256] * y[at + i * 256];
+    products[t] = sum;
+    __syncthreads();
+    int half = blockDim.x / 2;
+    while (half > 0) {
+        if (t < half) products[t] += products[t + half];
+        __syncthreads();
+        half /= 2;
+    }
+    if (t == 0) out[blockIdx.x] = products[0];
+}
+
 // One thread per query
 __global__ void attention(float *out, const float *q, const float *k, const float *v)
 {
@@ -163,6 +182,8 @@ static const struct row {
     {"histogram", run_histogram, run_histogram_loop, 256},
     {"block_scan", [](float *o) { block_scan<<<N / 256, 256>>>(o, x); },
      [](float *o) { block_scan_loop(o, x); }, N},
+    {"dot", [](float *o) { dot<<<N / 1024, 256>>>(o, x, y); },
+     [](float *o) { dot_loop(o, x, y); }, N / 1024},
     {"attention", [](float *o) { attention<<<T / 64, 64>>>(o, x, y, z); },
      [](float *o) { attention_loop(o, x, y, z); }, T *D},
 };

@@ -69,6 +69,16 @@ void block_scan_loop(float *out, const float *x)
             out[i] = sum += x[i];
     }
 }
+void dot_loop(float *out, const float *x, const float *y)
+{
+#pragma omp parallel for
+    for (int b = 0; b < N / 1024; b++) {
+        float sum = 0;
+        for (int i = b * 1024; i < (b + 1) * 1024; i++)
+            sum += x[i] * y[i];
+        out[b] = sum;
+    }
+}
 void attention_loop(float *out, const float *q, const float *k, const float *v)
 {
 #pragma omp parallel for

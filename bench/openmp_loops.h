@@ -12,7 +12,8 @@ void transpose_loop(float *out, const float *x);     // [SIDE, SIDE]
 void matmul_loop(float *c, const float *a, const float *b);           // [M, M]
 void softmax_loop(float *out, const float *x);                        // [ROWS, COLUMNS]
 void histogram_loop(unsigned bins[256], const unsigned char *bytes);  // [N]
-void block_scan_loop(float *out, const float *x);  // [N], blocks of 256
+void block_scan_loop(float *out, const float *x);           // [N], blocks of 256
+void dot_loop(float *out, const float *x, const float *y);  // [N], out [N / 1024]
 void attention_loop(
     float *out, const float *q, const float *k, const float *v);  // [T, D]
 
