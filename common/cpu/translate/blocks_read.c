@@ -149,13 +149,15 @@ static int find_template(struct kernel *k, int i)
            is_known_template(k);
 }
 
-/* __global__ void __launch_bounds__(n) name( */
+/* __global__ void __launch_bounds__(n) name( or name<2>( */
 static int find_open(struct kernel *k, int i)
 {
     const struct source *s = k->s;
     for (i = next(s, i); is_name(s, i) && !is_macro(s, i); i = next(s, i)) {
-        if (s->tokens[i].in_directive || !is(s, next(s, i), "(")) continue;
-        k->open = next(s, i);
+        int after = next(s, i), close = is(s, after, "<") ? close_angle(s, after) : -1;
+        if (close > 0) after = next(s, close);
+        if (s->tokens[i].in_directive || !is(s, after, "(")) continue;
+        k->open = after;
         if (!is_launch_attribute(s, i)) return 1;
         i = mate(s, k->open);
         if (i < 0) return 0;

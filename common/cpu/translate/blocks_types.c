@@ -20,9 +20,11 @@ static int find_parameter(const struct kernel *k, int i)
     if (k->head < 0) return i < 0;
     int close = close_angle(s, k->head), first = next(s, k->head);
     if (close < 0) return 0;
+    if (first == close) return i < 0; /* template <> */
     for (int n = first; n <= close; n = next(s, n)) {
         if (!is(s, n, ",") && n != close) continue;
-        int name = previous(s, n), kind = kind_of_parameter(s, first, name);
+        int name = previous(s, find_outside(s, first, n, "=")); /* int N = 4 */
+        int kind = kind_of_parameter(s, first, name);
         if (i < 0 && !kind) return 0;
         if (i >= 0 && same_text(s, i, name)) return kind;
         first = next(s, n);
