@@ -214,6 +214,13 @@ static int cub_part()
     cub::DeviceReduce::Sum(temporary, bytes, out, in + N - 1, N - 1);
     cudaDeviceSynchronize();
     if (in[10] != 55 || in[N - 1] != 254 * 255 / 2) return 12;
+    cub::DoubleBuffer<int> keys(out, in);
+    cub::DeviceRadixSort::SortKeysDescending(temporary, bytes, keys, (unsigned)N);
+    cudaDeviceSynchronize();
+    if (keys.Current()[3] != N - 4) return 13;
+    cub::DeviceRadixSort::SortKeys(temporary, bytes, keys, N);
+    cudaDeviceSynchronize();
+    if (keys.Current()[3] != 3) return 14;
     return wrong_bools(temporary, room, in, out);
 }
 
