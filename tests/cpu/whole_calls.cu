@@ -206,7 +206,7 @@ __global__ void arguments(float *y, const float *x, int n)
 __global__ void groups(float *y, const float *x, int n)
 {
     auto block = cg::this_thread_block();
-    cg::thread_block_tile<32> warp = cg::tiled_partition<32>(block);
+    cg::thread_block_tile<32> warp = cg::tiled_partition<32>(cg::this_thread_block());
     auto eight = cg::tiled_partition<8>(warp);
     __shared__ float s[1024];
     int in_block = block.thread_rank(),
