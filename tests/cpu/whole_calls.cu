@@ -262,7 +262,7 @@ __global__ void branches(float *y, const float *x, int n)
     for (int o = 16; o > 0; o >>= 1)
         sum += __shfl_down_sync(0xffffffffu, sum, o);
     if (lane == 0) s[warp] = sum;
-    __syncthreads();
+    cg::this_thread_block().sync();
     if (warp == 0) {
         sum = lane < (blockDim.x + 31) / 32 ? s[lane] : 0;
         for (int o = 16; o > 0; o >>= 1)

@@ -194,6 +194,12 @@ int flat_group(struct flat *f, int i, struct scope *c)
     int group = group_at(f, i, c);
     if (group >= 0) return flat_method(f, i, c->groups[group].lanes, c);
     int call = past_space(s, i), open = next(s, call), argument = next(s, open);
+    if (token_in(s, call, "this_thread_block this_grid") && is(s, argument, ")")) {
+        int after = flat_method(f, argument, is(s, call, "this_grid") ? GRID : 0, c);
+        if (after == argument) return i;
+        f->changed = 1;
+        return after;
+    }
     if (!is(s, call, "sync") || !is(s, open, "(")) return i;
     group = group_at(f, argument, c);
     if (group < 0 || next(s, argument) != mate(s, open)) return i;
