@@ -41,76 +41,44 @@ extern "C" cudaError_t cudaGetLastError()
     return e;
 }
 
-static const struct {
-    cudaError_t error;
-    const char *name, *sentence;
-} errors[] = {
-#define E(name, sentence)                                                                \
-    {                                                                                    \
-        name, #name, sentence                                                            \
-    }
-    E(cudaSuccess, "no error"),
-    E(cudaErrorInvalidValue, "invalid argument"),
-    E(cudaErrorMemoryAllocation, "out of memory"),
-    E(cudaErrorInitializationError, "initialization error"),
-    E(cudaErrorInvalidConfiguration, "invalid configuration argument"),
-    E(cudaErrorInvalidPitchValue, "invalid pitch argument"),
-    E(cudaErrorInvalidSymbol, "invalid device symbol"),
-    E(cudaErrorInvalidDevicePointer, "invalid device pointer"),
-    E(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
-    E(cudaErrorLaunchMaxDepthExceeded,
-      "launch would exceed maximum depth of nested launches"),
-    E(cudaErrorLaunchPendingCountExceeded,
-      "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount"),
-    E(cudaErrorInvalidDeviceFunction, "invalid device function"),
-    E(cudaErrorNoDevice, "no CUDA-capable device is detected"),
-    E(cudaErrorInvalidDevice, "invalid device ordinal"),
-    E(cudaErrorInvalidKernelImage, "device kernel image is invalid"),
-    E(cudaErrorFileNotFound, "file not found"),
-    E(cudaErrorSymbolNotFound, "named symbol not found"),
-    E(cudaErrorInvalidResourceHandle, "invalid resource handle"),
-    E(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
-    E(cudaErrorNotReady, "device not ready"),
-    E(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
-    E(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
-    E(cudaErrorLaunchTimeout, "the launch timed out and was terminated"),
-    E(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
-    E(cudaErrorAssert, "device-side assert triggered"),
-    E(cudaErrorMisalignedAddress, "misaligned address"),
-    E(cudaErrorLaunchFailure, "unspecified launch failure"),
-    E(cudaErrorNotPermitted, "operation not permitted"),
-    E(cudaErrorNotSupported, "operation not supported"),
-    E(cudaErrorStreamCaptureUnsupported,
-      "operation not permitted when stream is capturing"),
-    E(cudaErrorStreamCaptureInvalidated,
-      "operation failed due to a previous error during capture"),
-    E(cudaErrorStreamCaptureMerge,
-      "operation would result in a merge of separate capture sequences"),
-    E(cudaErrorStreamCaptureUnmatched,
-      "capture was not ended in the same stream as it began"),
-    E(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
-    E(cudaErrorStreamCaptureIsolation,
-      "dependency created on uncaptured work in another stream"),
-    E(cudaErrorStreamCaptureImplicit,
-      "operation would make the legacy stream depend on a capturing blocking stream"),
-    E(cudaErrorCapturedEvent,
-      "operation not permitted on an event last recorded in a capturing stream"),
-    E(cudaErrorStreamCaptureWrongThread,
-      "attempt to terminate a thread-local capture sequence from another thread"),
-    E(cudaErrorUnknown, "unknown error"),
-#undef E
+static const struct description {
+    int error;
+    const char *name, *driver_name, *sentence; /* driver_name: 0 if the driver has none */
+} descriptions[] = {
+    {cudaSuccess, "cudaSuccess", "CUDA_SUCCESS", "no error"},
+#define BOTH(name, driver_name, value, sentence)                                         \
+    {value, "cudaError" #name, "CUDA_ERROR_" #driver_name, sentence},
+#define RUNTIME(name, value, sentence) {value, "cudaError" #name, 0, sentence},
+    WBCPU_ERRORS(RUNTIME, BOTH)
+#undef BOTH
+#undef RUNTIME
 };
+
+static const description *describe(int error)
+{
+    for (const description &d : descriptions)
+        if (d.error == error) return &d;
+    return nullptr;
+}
 
 extern "C" const char *cudaGetErrorName(cudaError_t error)
 {
-    for (const auto &e : errors)
-        if (e.error == error) return e.name;
-    return "unrecognized error code";
+    const description *d = describe(error);
+    return d ? d->name : "unrecognized error code";
 }
 extern "C" const char *cudaGetErrorString(cudaError_t error)
 {
-    for (const auto &e : errors)
-        if (e.error == error) return e.sentence;
-    return "unrecognized error code";
+    const description *d = describe(error);
+    return d ? d->sentence : "unrecognized error code";
+}
+
+/* The name and description of an error of the driver API, null if it is none. */
+extern "C" int wbcpu_driver_error(int error, const char **name, const char **sentence)
+{
+    const description *d = describe(error);
+    bool known = d && d->driver_name;
+    if (name) *name = known ? d->driver_name : nullptr;
+    if (sentence) *sentence = known ? d->sentence : nullptr;
+    return known ? cudaSuccess : cudaErrorInvalidValue;
 }
 }  // namespace wbcpu

@@ -71,6 +71,8 @@ taken "line splices" "$kernel\\n// a comment \\\\\\n don't\\nconst char *s = \"a
 taken "an apostrophe in text that #if leaves out" "#if 0\\ndon't\\n#endif\\n"
 taken "an apostrophe in a comment after #include" \
     "#include <stddef.h> /* don't\\n   don't */\\n$kernel\\n"
+taken "a backslash before a comment that ends the line" \
+    '__global__ void k(int *x)\n{\n    x[0] = x[1] + \\ // one\n        2 * \\ /* two */\n        x[2];\n}\n'
 taken "brackets in both branches of #if" \
     "int f(int a) {\\n#if 1\\n  if (a) {\\n#else\\n  if (!a) {\\n#endif\\n return 1; }\\n return 0; }\\n$kernel\\n$main"
 taken "shared memory in nested scopes" "__global__ void s(float *x) { __shared__ float a[10], b; { __shared__ int c[2]; c[0] = 1; } { __shared__ int d; d = 1; } __shared__ float e; e = a[1] + b; x[0] = e; }"

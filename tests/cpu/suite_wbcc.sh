@@ -66,6 +66,14 @@ check "options about GPU code have no effect" "$wbcc" -arch=sm_80 -arch sm_90 -g
     --use_fast_math -lineinfo -Xptxas -v --ptxas-options=-v -rdc=true -std=c++17 \
     --expt-relaxed-constexpr --extended-lambda -m64 -maxrregcount 32 --default-stream \
     per-thread -lcublas -lcublasLt -lcudart -lm -Xcompiler -Wall,-Wextra scale.cu -o gpu
+sed 's/int i = .*/int unused, &/' scale.cu >unused.cu
+check "-Werror refuses no warning that nvcc's host compiler does not give" "$wbcc" -c \
+    -Xcompiler -Wall,-Werror unused.cu
+sed 's/^int main/typedef int number;\nstruct named { number number; };\n&/' scale.cu >named.cu
+check "a member with the name of its type" "$wbcc" -c named.cu
+sed 's/^struct named/int *p = 7L;\n&/' named.cu >named.cu.wrong
+check_fails "but nothing else that needs -fpermissive" "invalid conversion" \
+    "$wbcc" -c -x cu named.cu.wrong
 variables() { # OPTION...: the names of parameters in the debug information
     "$wbcc" -c "$@" scale.cu -o debug.o && readelf --debug-dump=info debug.o | grep -c formal_parameter
 }

@@ -206,7 +206,7 @@ __global__ void arguments(float *y, const float *x, int n)
 __global__ void groups(float *y, const float *x, int n)
 {
     auto block = cg::this_thread_block();
-    cg::thread_block_tile<32> warp = cg::tiled_partition<32>(block);
+    cg::thread_block_tile<32> warp = cg::tiled_partition<32>(cg::this_thread_block());
     auto eight = cg::tiled_partition<8>(warp);
     __shared__ float s[1024];
     int in_block = block.thread_rank(),
@@ -262,7 +262,7 @@ __global__ void branches(float *y, const float *x, int n)
     for (int o = 16; o > 0; o >>= 1)
         sum += __shfl_down_sync(0xffffffffu, sum, o);
     if (lane == 0) s[warp] = sum;
-    __syncthreads();
+    cg::this_thread_block().sync();
     if (warp == 0) {
         sum = lane < (blockDim.x + 31) / 32 ? s[lane] : 0;
         for (int o = 16; o > 0; o >>= 1)

@@ -22,6 +22,7 @@ extern "C" {
 int wbcpu_driver_needs(int context); /* an error if cuInit or a context is missing */
 void wbcpu_driver_init(void);
 int wbcpu_contexts(int change); /* of this host thread; the number afterwards */
+int wbcpu_driver_error(int error, const char **name, const char **description);
 #ifdef __cplusplus
 }
 #endif
@@ -261,10 +262,10 @@ WBCPU_IN_CONTEXT(
 WBCPU_IN_CONTEXT(cuEventDestroy, (CUevent event), cudaEventDestroy(event))
 WBCPU_ALWAYS(
     cuGetErrorName, (CUresult error, const char **text),
-    (*text = cudaGetErrorName((enum cudaError)error), cudaSuccess))
+    wbcpu_driver_error(error, text, (const char **)0))
 WBCPU_ALWAYS(
     cuGetErrorString, (CUresult error, const char **text),
-    (*text = cudaGetErrorString((enum cudaError)error), cudaSuccess))
+    wbcpu_driver_error(error, (const char **)0, text))
 
 /* --- kernels of modules ------------------------------------------------------------------ */
 WBCPU_IN_CONTEXT(

@@ -52,6 +52,16 @@ static int past_space(const struct source *s, int i)
                : i;
 }
 
+/* What follows the name of a group, or this_thread_block(), at i; -1 if it is neither. */
+static int past_group(struct flat *f, int i, const struct scope *c)
+{
+    const struct source *s = f->s;
+    int call = past_space(s, i), open = next(s, call);
+    if (is(s, call, "this_thread_block") && is(s, open, "("))
+        return next(s, next(s, open));
+    return group_of(f, i, next(s, i), c) < 0 ? -1 : next(s, i);
+}
+
 /* type name = this_thread_block(); type name = tiled_partition<32>(group); */
 int flat_group_declaration(struct flat *f, int i, int end, struct scope *c)
 {
@@ -70,8 +80,8 @@ int flat_group_declaration(struct flat *f, int i, int end, struct scope *c)
     }
     int size = next(s, open), group = next(s, next(s, next(s, size)));
     if (!is(s, call, "tiled_partition") || !is(s, open, "<")) return 0;
-    int lanes = value_at(s, size), parent = group_of(f, group, next(s, group), c);
-    if (next(s, next(s, group)) != end || parent < 0) return 0;
+    int lanes = value_at(s, size), after = past_group(f, group, c);
+    if (after < 0 || next(s, after) != end) return 0;
     if (lanes < 1 || lanes > 32 || lanes & (lanes - 1)) return 0;
     add_group(f, c, name, lanes);
     return 1;
@@ -184,6 +194,12 @@ int flat_group(struct flat *f, int i, struct scope *c)
     int group = group_at(f, i, c);
     if (group >= 0) return flat_method(f, i, c->groups[group].lanes, c);
     int call = past_space(s, i), open = next(s, call), argument = next(s, open);
+    if (token_in(s, call, "this_thread_block this_grid") && is(s, argument, ")")) {
+        int after = flat_method(f, argument, is(s, call, "this_grid") ? GRID : 0, c);
+        if (after == argument) return i;
+        f->changed = 1;
+        return after;
+    }
     if (!is(s, call, "sync") || !is(s, open, "(")) return i;
     group = group_at(f, argument, c);
     if (group < 0 || next(s, argument) != mate(s, open)) return i;

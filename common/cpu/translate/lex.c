@@ -212,6 +212,23 @@ static void check(struct source *s, const struct place *at, const struct found *
         fail_at(s, i, "a string without its closing %c", f->unclosed);
 }
 
+/* A backslash before a comment at the end of its line is a splice for nvcc, which reads the
+ * source without comments, but not for g++. */
+static void drop_splices(struct source *s)
+{
+    for (int i = 0; i + 2 < s->count; i++) {
+        struct token *t = &s->tokens[i];
+        if (t->kind != MARK || *t->start != '\\' || t->in_directive) continue;
+        int k = i + 1;
+        if (s->tokens[k].kind == BLANK && !ends_line(&s->tokens[k])) k++;
+        if (s->tokens[k].kind != COMMENT || k + 1 >= s->count ||
+            s->tokens[k + 1].kind != BLANK || !ends_line(&s->tokens[k + 1]))
+            continue;
+        t->kind = BLANK;
+        t->text = "";
+    }
+}
+
 static void link_tokens(struct source *s)
 {
     for (int i = 0, last = -1; i < s->count; i++) {
@@ -293,6 +310,7 @@ void tokenize(struct source *s)
         for (; p < end; p++)
             line += *p == '\n';
     }
+    drop_splices(s);
     link_tokens(s);
     if (!given_up) match_brackets(s);
 }

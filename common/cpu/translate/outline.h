@@ -92,7 +92,8 @@ enum {
     MACRO = 128,
     UNSURE = 256,          /* a member, a type, or something not understood */
     DEVICE_VARIABLE = 512, /* with UNSURE; global memory: __device__, not __constant__ */
-    MANAGED_VARIABLE = 1024, /* with DEVICE_VARIABLE */
+    MANAGED_VARIABLE = 1024,  /* with DEVICE_VARIABLE */
+    TEXTURE_REFERENCE = 2048, /* texture<...> or surface<...>, as before CUDA 12 */
 };
 
 enum { FIXED = 1, CHANGING = 2 }; /* FIXED: it looks like a constant */

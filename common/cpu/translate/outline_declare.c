@@ -11,8 +11,9 @@ struct specifiers {
     int types; /* 0: none; 2 or more: one of them may be a macro of attributes */
     int kernel, device, host, managed, is_constexpr, is_const, is_auto, is_void,
         is_builtin;
-    int is_member; /* or a friend */
-    int memory;    /* __constant__, __shared__, ... */
+    int is_member;  /* or a friend */
+    int memory;     /* __constant__, __shared__, ... */
+    int is_texture; /* texture<...> or surface<...> */
 };
 
 #define ATTRIBUTES                                                                       \
@@ -73,6 +74,7 @@ static struct specifiers specifiers_of(const struct outline *o, int first, int n
             if (word(o, i, "void")) f.is_void = !word(o, i + 1, "*");
         } else if (!in_list(o, i, STORAGE)) {
             f.types++;
+            f.is_texture |= in_list(o, i, "texture surface") && word(o, i + 1, "<");
         }
     }
     f.types += f.is_builtin;
@@ -147,8 +149,10 @@ static void declare_variable(
                     (f->device && !f->memory ? DEVICE_VARIABLE : 0);
     else if (d->array && is_const)
         n->flags |= HOST_ARRAY;
+    else if (fixed || f->is_constexpr)
+        n->flags |= UNSURE;
     else
-        n->flags |= fixed || f->is_constexpr ? UNSURE : HOST_VARIABLE;
+        n->flags |= f->is_texture ? TEXTURE_REFERENCE : HOST_VARIABLE;
     if (!member)
         n->variable |=
             is_const && !f->memory && !f->device && !d->pointer ? FIXED : CHANGING;

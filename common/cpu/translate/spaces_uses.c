@@ -116,6 +116,10 @@ void check_device_use(const struct body *b, int i)
     if (is_foreign(o, i) || is_local(o, i)) return;
     if (flags == HOST_VARIABLE) {
         refuse(b, i, "uses the host variable", ": pass it as an argument");
+    } else if (flags == TEXTURE_REFERENCE) {
+        refuse(
+            b, i, "uses the texture or surface reference",
+            ", which CUDA 12 removed: pass a cudaTextureObject_t or cudaSurfaceObject_t");
     } else if (flags == HOST_ARRAY) {
         if (!is_constant_use(o, i))
             refuse(b, i, "uses the host array", ": declare it __constant__");

@@ -11,7 +11,7 @@
 #include <math_constants.h>
 #include <nccl.h>
 #include <nvtx3/nvToolsExt.h>
-#if __has_include(<nvToolsExt.h>) // no toolkit has it since CUDA 13
+#if __has_include(<nvToolsExt.h>)  // no toolkit has it since CUDA 13
 #include <nvToolsExt.h>
 #define CUDA_12
 #endif
@@ -75,6 +75,22 @@ static int test_virtual_memory()
     return fabsf(h[0] - 10.4247780f) > 1e-5f || fabsf(h[1] - 7.28318531f) > 1e-5f;
 }
 
+static int test_errors()
+{
+    const char *text;
+    CHECK_DRIVER(cuGetErrorName(CUDA_ERROR_ECC_UNCORRECTABLE, &text));
+    if (strcmp(text, "CUDA_ERROR_ECC_UNCORRECTABLE")) return 1;
+    CHECK_DRIVER(cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &text));
+    if (strcmp(text, "invalid argument")) return 1;
+    if (cuGetErrorName((CUresult)12345, &text) != CUDA_ERROR_INVALID_VALUE) return 1;
+    if (strcmp(
+            cudaGetErrorName(cudaErrorMissingConfiguration),
+            "cudaErrorMissingConfiguration"))
+        return 1;
+    text = cudaGetErrorString(cudaErrorPeerAccessNotEnabled);
+    return strcmp(text, "peer access has not been enabled");
+}
+
 int main()
 {
     char name[32];
@@ -100,7 +116,7 @@ int main()
 #endif
     CHECK_DRIVER(cuCtxGetCurrent(&current));
     if (current != context) return 1;
-    if (test_virtual_memory()) return 1;
+    if (test_virtual_memory() || test_errors()) return 1;
 
     nvtxRangePushA("copies");
     CHECK_DRIVER(cuMemAlloc(&x, sizeof h));

@@ -235,6 +235,13 @@ static int cub_part()
     cudaDeviceSynchronize();
     if (in[10] != 55 || in[N - 1] != 254 * 255 / 2) return 12;
     if (is_direct_wrong(in, out)) return 13;
+    cub::DoubleBuffer<int> keys(out, in);
+    cub::DeviceRadixSort::SortKeysDescending(temporary, bytes, keys, (unsigned)N);
+    cudaDeviceSynchronize();
+    if (keys.Current()[3] != N - 4) return 14;
+    cub::DeviceRadixSort::SortKeys(temporary, bytes, keys, N);
+    cudaDeviceSynchronize();
+    if (keys.Current()[3] != 3) return 15;
     return wrong_bools(temporary, room, in, out);
 }
 

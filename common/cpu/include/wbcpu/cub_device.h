@@ -15,7 +15,7 @@ template <class T, class... Options>
 using ConstantInputIterator = thrust::constant_iterator<T, Options...>;
 template <class V, class F, class I> using TransformInputIterator = thrust::transform_iterator<F, I>;
 template <class T> struct DoubleBuffer {
-    T *d_buffers[2];
+    T *d_buffers[2] = {nullptr, nullptr};
     int selector = 0;
     DoubleBuffer() = default;
     DoubleBuffer(T *a, T *b) : d_buffers{a, b} {}
@@ -188,24 +188,28 @@ struct DeviceRadixSort {
     WBCPU_SORT(Pairs, false)
     WBCPU_SORT(PairsDescending, true)
 #undef WBCPU_SORT
-    template <class K>
-    static cudaError_t SortKeys(
-        WBCPU_TEMPORARY, const K *in, K *out, long n, int first = 0,
-        int last = sizeof(K) * 8, cudaStream_t stream = 0)
-    {
-        return SortPairs(
-            temporary, bytes, in, out, (const char *)nullptr, (char *)nullptr, n, first,
-            last, stream);
+#define WBCPU_SORT(name)                                                                 \
+    template <class K>                                                                   \
+    static cudaError_t SortKeys##name(                                                   \
+        WBCPU_TEMPORARY, const K *in, K *out, long n, int first = 0,                     \
+        int last = sizeof(K) * 8, cudaStream_t stream = 0)                               \
+    {                                                                                    \
+        return SortPairs##name(                                                          \
+            temporary, bytes, in, out, (const char *)nullptr, (char *)nullptr, n, first, \
+            last, stream);                                                               \
+    }                                                                                    \
+    template <class K>                                                                   \
+    static cudaError_t SortKeys##name(                                                   \
+        WBCPU_TEMPORARY, DoubleBuffer<K> &k, long n, int first = 0,                      \
+        int last = sizeof(K) * 8, cudaStream_t stream = 0)                               \
+    {                                                                                    \
+        DoubleBuffer<char> none;                                                         \
+        return SortPairs##name(                                                          \
+            temporary, bytes, k, none, n, first, last, stream);                          \
     }
-    template <class K>
-    static cudaError_t SortKeysDescending(
-        WBCPU_TEMPORARY, const K *in, K *out, long n, int first = 0,
-        int last = sizeof(K) * 8, cudaStream_t stream = 0)
-    {
-        return SortPairsDescending(
-            temporary, bytes, in, out, (const char *)nullptr, (char *)nullptr, n, first,
-            last, stream);
-    }
+    WBCPU_SORT()
+    WBCPU_SORT(Descending)
+#undef WBCPU_SORT
 };
 struct DeviceSelect {
     template <class I, class O, class N, class F>

@@ -2,6 +2,8 @@
 #ifndef WBCPU_DRIVER_TYPES_H
 #define WBCPU_DRIVER_TYPES_H
 
+#include "errors.h"
+
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUctx_st *CUcontext;
@@ -19,32 +21,17 @@ typedef struct CUctxCreateParams_st { /* what toolkit 13 can ask for: nothing he
 } CUctxCreateParams;
 typedef size_t (*CUoccupancyB2DSize)(int block);
 
+#define WBCPU_BOTH(name, driver_name, value, description)                                \
+    CUDA_ERROR_##driver_name = value,
+#define WBCPU_RUNTIME(name, value, description)
 typedef enum {
     CUDA_SUCCESS = 0,
-    CUDA_ERROR_INVALID_VALUE = 1,
-    CUDA_ERROR_OUT_OF_MEMORY = 2,
-    CUDA_ERROR_NOT_INITIALIZED = 3,
-    CUDA_ERROR_NO_DEVICE = 100,
-    CUDA_ERROR_INVALID_DEVICE = 101,
-    CUDA_ERROR_INVALID_IMAGE = 200,
-    CUDA_ERROR_INVALID_CONTEXT = 201,
-    CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
-    CUDA_ERROR_INVALID_PTX = 218,
-    CUDA_ERROR_FILE_NOT_FOUND = 301,
-    CUDA_ERROR_INVALID_HANDLE = 400,
-    CUDA_ERROR_NOT_FOUND = 500,
-    CUDA_ERROR_NOT_READY = 600,
-    CUDA_ERROR_ILLEGAL_ADDRESS = 700,
-    CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
-    CUDA_ERROR_LAUNCH_TIMEOUT = 702,
-    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
-    CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705,
-    CUDA_ERROR_ASSERT = 710,
-    CUDA_ERROR_LAUNCH_FAILED = 719,
-    CUDA_ERROR_NOT_PERMITTED = 800,
-    CUDA_ERROR_NOT_SUPPORTED = 801,
-    CUDA_ERROR_UNKNOWN = 999
+    CUDA_ERROR_CONTEXT_ALREADY_CURRENT =
+        202, /* old programs name it; nothing returns it */
+    WBCPU_ERRORS(WBCPU_RUNTIME, WBCPU_BOTH)
 } CUresult;
+#undef WBCPU_BOTH
+#undef WBCPU_RUNTIME
 
 typedef enum { /* the values of cudaDeviceAttr */
                CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
