@@ -186,11 +186,40 @@ template <class Kernel> void delete_kernel(void *copy)
     delete static_cast<Kernel *>(copy);
 }
 
+/* An argument whose class owns its data, such as a buffer that converts to its pointer:
+ * converted for each call, because a copy would free the data, or does not exist. */
+template <class T>
+constexpr bool is_owner = std::is_class_v<T> &&
+                          (!std::is_copy_constructible_v<T> ||
+                           (!std::is_trivially_destructible_v<T> &&
+                            std::is_convertible_v<T &, const volatile void *>));
+template <class T> struct owner {
+    T *object;
+    template <class To, class = std::enable_if_t<std::is_convertible_v<T &, To>>>
+    operator To() const
+    {
+        return *object;
+    }
+};
+template <class T> decltype(auto) held(T &argument)
+{
+    if constexpr (is_owner<std::remove_const_t<T>>)
+        return owner<T>{&argument};
+    else
+        return (argument);
+}
+
 template <class Call> struct launcher {
     wbcpu_launch start;
     Call call;
 
-    template <class... Args> void operator()(Args... args)
+    template <class... Args>
+    std::enable_if_t<(is_owner<std::decay_t<Args>> || ...)> operator()(Args &&...args)
+    {
+        operator()(held(args)...);
+    }
+    template <class... Args>
+    std::enable_if_t<!(is_owner<Args> || ...)> operator()(Args... args)
     {
         const void *const pointers[] = {data_pointer(args)..., nullptr};
         auto kernel = [call = call, args...]() mutable { call(args...); };
