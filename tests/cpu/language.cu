@@ -3,7 +3,9 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "../tap.h"
@@ -71,6 +73,36 @@ static void overloaded(float *x)
     overloaded<<<1, 32>>>(x, 0);
 }
 
+// A macro that ends in __global__ declares no kernel on the next line.
+#define KERNEL __global__
+#define CHECK(call) (call)
+KERNEL void größer(float *x, float α)
+{
+    float Δ = α;
+    x[threadIdx.x] += Δ;
+}
+
+// Its copy would free the data.
+template <class T> struct owning {
+    T *data;
+    explicit owning(int n)
+    {
+        cudaMalloc(&data, n * sizeof(T));
+    }
+    ~owning()
+    {
+        cudaFree(data);
+    }
+    operator T *()
+    {
+        return data;
+    }
+};
+struct uncopied : owning<float> {
+    using owning::owning;
+    uncopied(const uncopied &) = delete;
+};
+
 #define CEIL(a, b) (((a) + (b)-1) / (b))
 #define PASTE(a, b) a##b
 #define LAUNCH_TYPE(name, T, e) name##_##e<T><<<1, 32>>>(x, (T)5)
@@ -91,6 +123,28 @@ static const float *get(void)
 {
     cudaMemcpy(h, x, sizeof h, cudaMemcpyDeviceToHost);
     return h;
+}
+
+static void owners(void)
+{
+    owning<float> a(32);
+    uncopied b(32);
+    for (int i = 0; i < 2; i++)  // a second launch would find freed data
+        fill<float><<<1, 32>>>(a, 3, 32), fill<float><<<1, 32>>>(b, 4, 32);
+    größer<<<1, 32>>>(a, 0.5f);
+    größer<<<1, 32>>>(b, 0.5f);
+    CHECK(cudaMemcpy(h, a, 4, cudaMemcpyDefault));
+    CHECK(cudaMemcpy(h + 1, b, 4, cudaMemcpyDefault));
+    tap(h[0] == 3.5f && h[1] == 4.5f && cudaGetLastError() == cudaSuccess,
+        "arguments that own their data and convert to a pointer");
+    int next = 0;
+    std::map<std::string, void (*)(float *, float)> named{{"add", add}};
+    void (*const table[])(float *, float) = {add, größer};
+    fill<<<1, 32>>>(x, 0.0f, 32);
+    named["add"]<<<1, 32>>>(x, 1);
+    table[next++]<<<1, 32>>>(x, 2);
+    table[next++]<<<1, 32>>>(x, 4);
+    tap(next == 2 && get()[31] == 7, "the index of a table of kernels is evaluated once");
 }
 
 static void launches(void)
@@ -380,6 +434,7 @@ int main()
 {
     cudaMalloc(&x, sizeof h);
     cudaMemset(x, 0, sizeof h);
+    owners();
     launches();
     memory_of_blocks();
     functions<<<1, 1>>>(x);

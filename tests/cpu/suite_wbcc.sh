@@ -169,6 +169,26 @@ sed 's/scale<<<1, 32>>>(3, 2, x);/argc?scale<<<1, 32>>>(3, 2, x):scale<<<2, 32>>
     scale.cu >ternary.cu
 check_says "launches in ? : without blanks" "2 4 6" "$wbcc" -run ternary.cu
 check_says "a .cpp with -x cu" "2 4 6" sh -c "cp scale.cu scale.cpp; '$wbcc' -x cu -run scale.cpp"
+rules() { # the header is newer than the object: make must find it, and compile again
+    cat >Makefile <<'END'
+by_rules: by_rules.o ; $(NVCC) $< -o $@
+by_rules.o: ; $(NVCC) -forward-unknown-to-host-compiler -mavx $(RULES) -c by_rules.cu -o $@
+-include by_rules.d
+END
+    rm -f by_rules* && cp "a folder/01 scale.cu" by_rules.cu &&
+        sed -i 's,a kernel (1).cuh,a folder/kernel.cuh,' by_rules.cu &&
+        cp "a folder/a kernel (1).cuh" "a folder/kernel.cuh" &&
+        make -s NVCC="$wbcc" RULES="$*" && make -q NVCC="$wbcc" &&
+        touch -d "+2 seconds" "a folder/kernel.cuh" && ! make -q NVCC="$wbcc"
+}
+check "-MD writes a rule for make that names the sources" rules -MD
+check "-MMD -MF -MT" rules -MMD -MF by_rules.d -MT by_rules.o
+check_fails "-o does not overwrite a source" "would overwrite the source" "$wbcc" scale.cu -o ./scale.cu
+check_says "-MM" "by_rules.o: by_rules.cu" "$wbcc" -MM by_rules.cu
+check "-odir" sh -c "'$wbcc' -odir 'a folder' -c scale.cu && rm 'a folder/scale.o'"
+printf '%s\n' "-DWORD='a b' -Xcompiler '\"-Wall\",\"-Wextra\"'" '-std c++17' -split-compile=0 >options
+check_says "--options-file, words in quotes" "2 4 6" "$wbcc" --options-file options \
+    -Xcompiler "-O1 -Wall" -run scale.cu
 check_says "-E" "void scale(int n" "$wbcc" -E scale.cu
 check_says "--dryrun shows the commands" "translate" "$wbcc" --dryrun scale.cu
 check_says "--version reads like nvcc's" "release 13" "$wbcc" --version

@@ -25,10 +25,10 @@ void name_architecture(struct source *s, const struct outline *o)
             k++;
         const struct function *f = &o->functions[k];
         int inside = k < o->function_count && o->token[f->body] < i;
-        if (!inside || !(f->space & HOST_FUNCTION))
-            s->tokens[i].text = "WBCPU_CUDA_ARCH";
-        else if (f->space & DEVICE_FUNCTION)
+        if (inside && (f->for_both || f->space == (HOST_FUNCTION | DEVICE_FUNCTION)))
             s->tokens[o->token[f->body]].has_versions = 1;
+        else if (!inside || !(f->space & HOST_FUNCTION))
+            s->tokens[i].text = "WBCPU_CUDA_ARCH";
     }
 }
 

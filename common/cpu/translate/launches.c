@@ -61,6 +61,14 @@ static int callee_start(const struct source *s, int i)
     return i;
 }
 
+/* table[i]<<<: the lambda keeps the element, because table[i] may change the table, and i
+ * may be next++. */
+static int is_element(const struct source *s, int start, int chevrons)
+{
+    const int last = previous(s, chevrons);
+    return is(s, last, "]") && mate(s, last) > start && !s->tokens[start].in_directive;
+}
+
 /* The first '>' of the >>> that closes the <<< at i, or -1. */
 static int closing_chevrons(const struct source *s, int i)
 {
@@ -233,6 +241,7 @@ static void rewrite_launch(struct source *s, int chevrons)
             MAX_NAME);
         return;
     }
+    const int element = is_element(s, start, chevrons);
     char *callee = text_of(s, start, chevrons),
          *name = name_as_string(&s->tokens[start], callee);
     erase(s, start, chevrons);
@@ -240,13 +249,23 @@ static void rewrite_launch(struct source *s, int chevrons)
         keep(s, format(" ::wbcpu::launch(__FILE__,__LINE__,%s,::wbcpu::config(", name));
     erase(s, chevrons, chevrons + 3);
     erase(s, close, close + 3);
-    struct buffer parameters = {0}, call = {0};
+    struct buffer parameters = {0}, call = {0}, capture = {0};
+    append_text(&capture, "=");
+    if (element) {
+        append_text(&capture, ",wbcpu_kernel=");
+        append_text(&capture, callee);
+    }
+    const char *called = element ? "wbcpu_kernel" : callee;
     if (!any_must_stay(s, open))
-        s->tokens[close].before =
-            keep(s, format("),[=](auto &...wbcpu_a){ %s(wbcpu_a...); })", callee));
+        s->tokens[close].before = keep(
+            s,
+            format("),[%s](auto &...wbcpu_a){ %s(wbcpu_a...); })", capture.text, called));
     else if (name_arguments(s, open, &parameters, &call))
-        s->tokens[close].before =
-            keep(s, format("),[=](%s){ %s(%s); })", parameters.text, callee, call.text));
+        s->tokens[close].before = keep(
+            s, format(
+                   "),[%s](%s){ %s(%s); })", capture.text, parameters.text, called,
+                   call.text));
+    free(capture.text);
     free(parameters.text);
     free(call.text);
     free(callee);
@@ -255,14 +274,17 @@ static void rewrite_launch(struct source *s, int chevrons)
 
 /* --- a kernel called like a function ------------------------------------------------ */
 
-/* The kernel that the __global__ at i declares, or -1. */
+/* The kernel that the __global__ at i declares, or -1: #define KERNEL __global__ void
+ * declares none, and an #if between the two is not part of the declaration. */
 static int kernel_name(const struct source *s, int i)
 {
+    const int in_directive = s->tokens[i].in_directive;
     for (i = next(s, i);
          i < s->count && !is(s, i, ";") && !is(s, i, "{") && !is(s, i, "__global__");
          i = next(s, i)) {
         int open = next(s, i);
-        if (!is_name(s, i)) continue;
+        if (in_directive && !s->tokens[i].in_directive) return -1;
+        if (!is_name(s, i) || s->tokens[i].in_directive != in_directive) continue;
         if (is_launch_attribute(s, i) || is(s, i, "__attribute__")) {
             i = mate(s, open);
             if (i < 0) return -1;

@@ -15,9 +15,9 @@ struct found {
     char unclosed;     /* the quote of a string that ends with its line, or 0 */
 };
 
-static int is_name_char(char c)
+static int is_name_char(char c) /* or part of a letter in UTF-8 */
 {
-    return isalnum((unsigned char)c) || c == '_' || c == '$';
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c & 0x80;
 }
 
 /* The length of a line splice at p, or 0. Like g++, accepts blanks between the backslash

@@ -16,6 +16,7 @@ struct function {
     unsigned space;  /* HOST_FUNCTION, DEVICE_FUNCTION, both, KERNEL; 0: unsure */
     int is_template; /* or a member of one: compiled only if it is used */
     int returns;     /* of a kernel: 1 if its type is surely not void */
+    int for_both;    /* by a macro: then `space` is not sure */
 };
 
 /* A source without blanks, comments and preprocessor lines. */
@@ -112,6 +113,7 @@ struct name {
     int field;    /* a bit-field has this name (shifts.c) */
     int takes;    /* the last #define has parameters, */
     int guarded;  /* and is in an #if */
+    int for_both; /* a #define without parameters says __host__ and __device__ */
     int at;       /* its token */
     const struct source *in;
     char *macro; /* it: what follows the name, or NULL if that is long */

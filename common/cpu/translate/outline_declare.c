@@ -12,13 +12,14 @@ struct specifiers {
     int kernel, device, host, managed, is_constexpr, is_const, is_auto, is_void,
         is_builtin;
     int is_member;  /* or a friend */
+    int for_both;   /* a macro says __host__ __device__; it is counted in types */
     int memory;     /* __constant__, __shared__, ... */
     int is_texture; /* texture<...> or surface<...> */
 };
 
 #define ATTRIBUTES                                                                       \
     "__launch_bounds__ __attribute__ __align__ alignas decltype noexcept __declspec "    \
-    "throw explicit __cluster_dims__ __block_size__ __maxnreg__ requires"
+    "throw explicit __cluster_dims__ __block_size__ __maxnreg__ requires _Pragma"
 #define BUILTIN                                                                          \
     "void bool char short int long float double unsigned signed size_t auto int64_t "    \
     "uint64_t int32_t uint32_t half __half float2 float4"
@@ -73,6 +74,8 @@ static struct specifiers specifiers_of(const struct outline *o, int first, int n
             if (word(o, i, "auto")) f.is_auto = 1;
             if (word(o, i, "void")) f.is_void = !word(o, i + 1, "*");
         } else if (!in_list(o, i, STORAGE)) {
+            const struct name *n = name_at(o, i, 0);
+            f.for_both |= n && n->for_both;
             f.types++;
             f.is_texture |= in_list(o, i, "texture surface") && word(o, i + 1, "<");
         }
@@ -122,6 +125,7 @@ void define_function(
         .end = other(o, body),
         .space = space_of(&f),
         .is_template = in->in_template,
+        .for_both = f.for_both,
         .returns = f.is_builtin && f.types == 1 && !f.is_void && !f.is_auto};
     add_function(o, &new);
 }

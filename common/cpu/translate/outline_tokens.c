@@ -41,6 +41,20 @@ static int starts_directive(const struct source *s, int i)
            s->tokens[k].in_directive;
 }
 
+/* #define HD __host__ __device__, or of such a macro */
+static int is_for_both(const struct source *s, int name, int end)
+{
+    int host = 0, device = 0;
+    for (int i = name + 1; i < end && !is(s, name + 1, "("); i++) {
+        const struct token *t = &s->tokens[i];
+        const struct name *n = t->kind == NAME ? look_up(t->start, t->length, 0) : NULL;
+        if (n && n->for_both) return 1;
+        host |= is(s, i, "__host__");
+        device |= is(s, i, "__device__");
+    }
+    return host && device;
+}
+
 /* What follows the name in #define; of all but short ones, nothing. */
 static void enter_macro(const struct source *s, int name, int guarded)
 {
@@ -53,6 +67,7 @@ static void enter_macro(const struct source *s, int name, int guarded)
     n->guarded = guarded;
     n->in = s, n->at = name;
     n->takes = is(s, name + 1, "(");
+    n->for_both |= is_for_both(s, name, end);
     free(n->macro);
     n->macro = end < name + MAX_MACRO ? text_of(s, name + 1, end) : NULL;
 }

@@ -23,6 +23,24 @@ __host__ __device__ int is_host(int width = 32)
     return 1;
 #endif
 }
+#define FOR_BOTH __host__ __device__
+struct side {
+    int device = 0;
+    FOR_BOTH side()
+    {
+#ifdef __CUDA_ARCH__
+        device = 1;
+#endif
+    }
+    FOR_BOTH static int of(int a)
+    {
+#ifdef __CUDA_ARCH__
+        return a + 1;
+#else
+        return a;
+#endif
+    }
+};
 /* Thrust calls the device's version for data on the device. */
 struct add_space {
     __host__ __device__ int operator()(int x)
@@ -47,7 +65,8 @@ static int thrust_part()
 __global__ void kernel(int *x, int width)
 {
 #ifdef __CUDA_ARCH__
-    x[threadIdx.x] = warp_of(threadIdx.x) + __CUDA_ARCH__ / 10000 + is_host(width);
+    x[threadIdx.x] = warp_of(threadIdx.x) + __CUDA_ARCH__ / 10000 + is_host(width) +
+                     side::of(side().device) - 2;
 #endif
 }
 
@@ -61,5 +80,6 @@ int main()
     kernel<<<1, 64>>>(x, 32);
     cudaDeviceSynchronize();
     if (x[31] != 0 || x[32] != 1 || !is_host() || CUDART_VERSION < 13000) return 2;
+    if (side::of(side().device) != 0) return 3;
     return thrust_part();
 }

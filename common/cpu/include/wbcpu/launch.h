@@ -186,31 +186,46 @@ template <class Kernel> void delete_kernel(void *copy)
     delete static_cast<Kernel *>(copy);
 }
 
-/* An argument; if it cannot be copied, the pointer that it converts to. */
-template <class T> decltype(auto) copyable(const T &argument)
+/* An argument whose class owns its data, such as a buffer that converts to its pointer:
+ * converted for each call, because a copy would free the data, or does not exist. */
+template <class T>
+constexpr bool is_owner = std::is_class_v<T> &&
+                          (!std::is_copy_constructible_v<T> ||
+                           (!std::is_trivially_destructible_v<T> &&
+                            std::is_convertible_v<T &, const volatile void *>));
+template <class T> struct owner {
+    T *object;
+    template <class To, class = std::enable_if_t<std::is_convertible_v<T &, To>>>
+    operator To() const
+    {
+        return *object;
+    }
+};
+template <class T> decltype(auto) held(const T &argument)
 {
-    if constexpr (std::is_copy_constructible_v<std::decay_t<T>>)
-        return const_cast<T &>(argument);  // of arrays, a pointer is copied
+    T &object = const_cast<T &>(argument);  // of arrays, a pointer is copied
+    if constexpr (
+        !std::is_copy_constructible_v<std::decay_t<T>> &&
+        std::is_convertible_v<T &, const volatile void *>)
+        return +object;  // its pointer, now: it may be gone when the kernel runs
+    else if constexpr (is_owner<T>)
+        return owner<T>{&object};
     else
-        return +argument;
+        return (object);
 }
 
 template <class Call> struct launcher {
     wbcpu_launch start;
     Call call;
 
-    template <
-        class... Args,
-        std::enable_if_t<
-            !(std::is_copy_constructible_v<std::decay_t<Args>> && ...), int> = 0>
-    void operator()(const Args &...args)
+    template <class... Args>
+    std::enable_if_t<(is_owner<std::decay_t<Args>> || ...)>
+    operator()(const Args &...args)
     {
-        (*this)(copyable(args)...);
+        operator()(held(args)...);
     }
-    template <
-        class... Args,
-        std::enable_if_t<(std::is_copy_constructible_v<Args> && ...), int> = 0>
-    void operator()(Args... args)
+    template <class... Args>
+    std::enable_if_t<!(is_owner<Args> || ...)> operator()(Args... args)
     {
         const void *const pointers[] = {data_pointer(args)..., nullptr};
         auto kernel = [call = call, args...]() mutable { call(args...); };
