@@ -173,7 +173,7 @@ count_blocks() {
     build/host/translate "$1" "$TMP/t" &&
         grep -c begin_block "$TMP/t/$(basename "$1").cpp" || true
 }
-check_says "threads as loops" "18" count_blocks tests/cpu/whole_blocks.cu
+check_says "threads as loops" "19" count_blocks tests/cpu/whole_blocks.cu
 cat >"$TMP/left.cu" <<'END'
 __global__ void k(float *y, const float *x)
 {

@@ -438,6 +438,20 @@ __global__ void own_rounds(float *y, const float *x, int n)
     }
     y[blockIdx.x * blockDim.x + t] = v;
 }
+// threadIdx.x - 1 wraps around in thread 0.
+__global__ void wrapping(float *y, const float *x, int n)
+{
+    __shared__ float s[1024];
+    unsigned t = threadIdx.x, before = t - 1;
+    const long wide = threadIdx.x - 1, zero = n - n;
+    size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[t] = x[i];
+    __syncthreads();
+    float v = (wide > 1024) + (before > 1024);
+    if (t > 0)
+        v += s[wide] + s[before] + s[t - 1] + s[(size_t)(t - 1)] + s[threadIdx.x - 1 + zero];
+    y[i] = v;
+}
 __global__ void indices(float *y, const float *x, int n)
 {
     int in_block = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -467,6 +481,7 @@ int main()
         same("new values of indices", replaced, N / threads, threads);
         same("loops with variables of the block", halving, N / threads, threads);
         if (threads % 32 == 0) same("loops of each thread", own_rounds, 2, threads);
+        same("indices that wrap around", wrapping, N / threads, threads);
         same("assignments", assigned, 2, threads);
         same("memory that changes", changing, 1, threads);
         same("shuffles and votes", shuffled, 2, threads);

@@ -12,6 +12,7 @@
 struct reader {
     struct kernel *k;
     int at, end, depth;
+    int wraps; /* unsigned values of 32 bits differ between threads */
 };
 
 static enum shape read_or(struct reader *r);
@@ -28,6 +29,21 @@ static int is_equal(enum shape a)
     return a == EQUAL || a == EQUAL_16S;
 }
 
+static int has_word(const struct kernel *k, const struct variable *v, const char *words)
+{
+    for (int i = v->type; i < v->type_end; i++)
+        if (token_in(k->s, i, words)) return 1;
+    return 0;
+}
+static int is_long(const struct kernel *k, const struct variable *v)
+{
+    return has_word(k, v, "long size_t int64_t");
+}
+static int is_unsigned(const struct kernel *k, const struct variable *v)
+{
+    return has_word(k, v, "unsigned") && !is_long(k, v);
+}
+
 static enum shape read_index(struct reader *r)
 {
     const struct source *s = r->k->s;
@@ -35,6 +51,7 @@ static enum shape read_index(struct reader *r)
     int member = next(s, next(s, r->at));
     r->at = next(s, member);
     if (!is(s, member, "x")) return EQUAL;
+    r->wraps |= of_thread;
     return of_thread ? ROW : of_block ? EQUAL_16S : EQUAL;
 }
 
@@ -47,10 +64,14 @@ static enum shape read_factor(struct reader *r)
     if (is_index(s, i)) return read_index(r);
     r->at = next(s, i);
     if (is(s, i, "(") && is_type(r->k, r->at)) { /* to an integer of 32 or 64 bits */
-        for (; r->at < mate(s, i); r->at = next(s, r->at))
+        int wide = 0;
+        for (; r->at < mate(s, i); r->at = next(s, r->at)) {
             if (!token_in(s, r->at, "int unsigned size_t long const")) return ANY;
+            wide |= token_in(s, r->at, "size_t long");
+        }
         r->at = next(s, r->at);
-        return read_factor(r);
+        enum shape value = read_factor(r);
+        return wide && value == NEIGHBOURS && r->wraps ? ANY : value;
     }
     if (is(s, i, "(")) {
         r->depth++;
@@ -60,6 +81,7 @@ static enum shape read_factor(struct reader *r)
     }
     const struct variable *v = variable_at(r->k, i);
     if (v && is(s, r->at, "[")) return ANY;
+    if (v && !is_equal(v->shape)) r->wraps |= is_unsigned(r->k, v);
     if (v) return v->shape;
     if (is_number(s, i) || template_parameter(r->k, i) == 'N' ||
         is_constant_global(s, i)) {
@@ -90,9 +112,11 @@ static enum shape read_product(struct reader *r)
 static enum shape read_sum(struct reader *r)
 {
     enum shape a = read_product(r);
-    for (;;) {
+    for (int wrapped = 0;;) { /* threadIdx.x - 1 + n, where n may have 64 bits */
         int plus = take(r, "+");
         if (!plus && !take(r, "-")) return a;
+        if (wrapped) a = ANY;
+        wrapped = !plus && !is_equal(a) && r->wraps;
         enum shape b = read_product(r);
         if (a == ANY || b == ANY || (!is_equal(a) && !is_equal(b)) ||
             (!plus && !is_equal(b)))
@@ -125,21 +149,30 @@ static enum shape read_or(struct reader *r)
     }
 }
 
-enum shape shape_of(struct kernel *k, int first, int end)
+static enum shape read_shape(struct kernel *k, int first, int end, int *wraps)
 {
-    struct reader r = {k, next(k->s, first - 1), end, 0};
+    struct reader r = {k, next(k->s, first - 1), end, 0, 0};
     enum shape shape = read_or(&r);
+    *wraps = r.wraps;
     return r.at >= end ? shape : ANY;
 }
+enum shape shape_of(struct kernel *k, int first, int end)
+{
+    int wraps;
+    return read_shape(k, first, end, &wraps);
+}
 
-/* A narrow or unsigned type could wrap around between two threads of a row. */
-static int is_narrow(const struct kernel *k, const struct variable *v)
+/* The threads of a row may have other values than v, v + 1, ...: a narrow or unsigned type
+ * wraps around between two of them, but not in a row from a multiple of 16. threadIdx.x - 1
+ * does so, too; as an int, it is -1 then. */
+static int
+may_wrap(const struct kernel *k, const struct variable *v, enum shape shape, int wraps)
 {
     for (int i = v->type; i < v->type_end; i++)
         if (is_name(k->s, i) &&
-            !token_in(k->s, i, "const constexpr int long size_t int64_t"))
+            !token_in(k->s, i, "const constexpr int unsigned long size_t int64_t"))
             return 1;
-    return 0;
+    return shape != ROW && (is_unsigned(k, v) || (wraps && is_long(k, v)));
 }
 
 static enum shape shape_of_variable(struct kernel *k, const struct variable *v)
@@ -151,9 +184,10 @@ static enum shape shape_of_variable(struct kernel *k, const struct variable *v)
     const struct item *item = &k->items[v->item];
     int for_block = item->kind == FOR_BLOCK;
     if (!for_block && !item->by_row) return ANY;
-    enum shape shape = shape_of(k, v->value, v->value_end);
+    int wraps;
+    enum shape shape = read_shape(k, v->value, v->value_end, &wraps);
     if (for_block && shape == ANY) return EQUAL;
-    return is_narrow(k, v) && !is_equal(shape) ? ANY : shape;
+    return !is_equal(shape) && may_wrap(k, v, shape, wraps) ? ANY : shape;
 }
 
 void find_shapes(struct kernel *k)
