@@ -76,7 +76,7 @@ static void overloaded(float *x)
 // A macro that ends in __global__ declares no kernel on the next line.
 #define KERNEL __global__
 #define CHECK(call) (call)
-KERNEL void größer(float *x, float α)
+KERNEL void add_greek(float *x, float α)
 {
     float Δ = α;
     x[threadIdx.x] += Δ;
@@ -131,15 +131,15 @@ static void owners(void)
     uncopied b(32);
     for (int i = 0; i < 2; i++)  // a second launch would find freed data
         fill<float><<<1, 32>>>(a, 3, 32), fill<float><<<1, 32>>>(b, 4, 32);
-    größer<<<1, 32>>>(a, 0.5f);
-    größer<<<1, 32>>>(b, 0.5f);
+    add_greek<<<1, 32>>>(a, 0.5f);
+    add_greek<<<1, 32>>>(b, 0.5f);
     CHECK(cudaMemcpy(h, a, 4, cudaMemcpyDefault));
     CHECK(cudaMemcpy(h + 1, b, 4, cudaMemcpyDefault));
     tap(h[0] == 3.5f && h[1] == 4.5f && cudaGetLastError() == cudaSuccess,
         "arguments that own their data and convert to a pointer");
     int next = 0;
     std::map<std::string, void (*)(float *, float)> named{{"add", add}};
-    void (*const table[])(float *, float) = {add, größer};
+    void (*const table[])(float *, float) = {add, add_greek};
     fill<<<1, 32>>>(x, 0.0f, 32);
     named["add"]<<<1, 32>>>(x, 1);
     table[next++]<<<1, 32>>>(x, 2);
