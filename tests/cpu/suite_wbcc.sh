@@ -66,7 +66,7 @@ check "options about GPU code have no effect" "$wbcc" -arch=sm_80 -arch sm_90 -g
     --use_fast_math -lineinfo -Xptxas -v --ptxas-options=-v -rdc=true -std=c++17 \
     --expt-relaxed-constexpr --extended-lambda -m64 -maxrregcount 32 --default-stream \
     per-thread -lcublas -lcublasLt -lcudart -lm -Xcompiler -Wall,-Wextra scale.cu -o gpu
-sed 's/int i = .*/int unused, &/' scale.cu >unused.cu
+sed 's/int i = .*/int unused; &/' scale.cu >unused.cu
 check "-Werror refuses no warning that nvcc's host compiler does not give" "$wbcc" -c \
     -Xcompiler -Wall,-Werror unused.cu
 sed 's/^int main/typedef int number;\nstruct named { number number; };\n&/' scale.cu >named.cu
