@@ -199,6 +199,22 @@ static int crosses_directive(const struct source *s, int i, int chevrons)
     return i < chevrons;
 }
 
+/* #define ON(grid, block) <<<grid, block>>>  of  kernel ON(1, 32)(arguments)  becomes
+ * % ::wbcpu::chevrons{__FILE__, __LINE__, ::wbcpu::config(grid, block)}: see
+ * wbcpu/kernels.h. */
+static int rewrite_chevrons(struct source *s, int chevrons, int close)
+{
+    int name = previous(s, chevrons), after = next(s, close + 2);
+    if (is(s, name, ")")) name = previous(s, mate(s, name));
+    if (!s->tokens[chevrons].in_directive || !is(s, previous(s, name), "define")) return 0;
+    if (after < s->count && s->tokens[after].in_directive) return 0;
+    erase(s, chevrons, chevrons + 3);
+    erase(s, close, close + 3);
+    s->tokens[chevrons].before = "% ::wbcpu::chevrons{__FILE__, __LINE__, ::wbcpu::config(";
+    s->tokens[close].before = ")}";
+    return 1;
+}
+
 static void rewrite_launch(struct source *s, int chevrons)
 {
     int close = closing_chevrons(s, chevrons);
@@ -206,6 +222,7 @@ static void rewrite_launch(struct source *s, int chevrons)
         error_at(s, chevrons, "kernel launch: '<<<' without its '>>>'");
         return;
     }
+    if (rewrite_chevrons(s, chevrons, close)) return;
     int open = next(s, close + 2);
     if (!is(s, open, "(")) {
         error_at(

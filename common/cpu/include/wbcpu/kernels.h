@@ -64,6 +64,30 @@ static inline const void *kernel_address(const void *address)
 {
     return address;
 }
+
+/* kernel % chevrons{file, line, how}(arguments) launches the kernel: what the translator
+ * makes of a macro of <<<grid, block>>> alone. */
+template <class Run> struct arguments_of_kernel {
+    Run run;
+};
+struct chevrons {
+    const char *file;
+    int line;
+    config how;
+    template <class... Args> auto operator()(Args... args) const
+    {
+        auto run = [f = file, l = line, h = how, args...](auto kernel) {
+            wbcpu_next_launch_is(reinterpret_cast<const void *>(kernel), 1, false);
+            launch(f, l, "in a macro", h, [=](auto &...a) { kernel(a...); })(args...);
+        };
+        return arguments_of_kernel<decltype(run)>{run};
+    }
+};
+template <class... P, class Run>
+void operator%(void (*kernel)(P...), const arguments_of_kernel<Run> &arguments)
+{
+    arguments.run(kernel);
+}
 }  // namespace wbcpu
 
 /* The translator writes it after each kernel of a module (wbcpu/modules.h). */
