@@ -563,6 +563,40 @@ check "loops that need lanes in lockstep" eval '[ "$("$wbcc" rolled.cu -o rolled
 check_says "their sums" "2016 1488" ./rolled
 check "WB_LOCKSTEP=0 for loops" eval '[ "$(WB_LOCKSTEP=0 ./rolled)" != "2016 1488" ]'
 
+# --- a macro of chevrons alone, which hides them from editors ---------------------------
+cat >chevrons.cu <<'END'
+#include <cstdio>
+#define ON(grid, block) <<<grid, block>>>
+#define ON_STREAM(grid, block, shared, stream) <<< grid, block, shared, stream >>>
+#define ONE <<<1, 1>>>
+__global__ void set(int *x, int v) { x[blockIdx.x * blockDim.x + threadIdx.x] = v; }
+template <class T> __global__ void add(T *x, T v)
+{
+    extern __shared__ T s[];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x] + v;
+}
+int main()
+{
+    int *x, n = 0;
+    cudaMallocManaged(&x, 64 * sizeof *x);
+    set ON(2, dim3(32))(x, 5);
+    if (n == 0)
+        add<int> ON_STREAM(1, 64, 64 * sizeof(int), 0)(x, 2);
+    else
+        set ONE(x, 1);
+    set ONE(x, 1);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 64; i++)
+        n += x[i];
+    printf("sum %d\n", n);
+    set ON(1, 5000)(x, 1);
+}
+END
+check_says "a macro of chevrons alone" "sum 442" "$wbcc" -run chevrons.cu
+check_says "and what it launches" "chevrons.cu:27: launch of set failed" ./a.out
+
 # --- a class that cannot be copied but converts to a pointer ----------------------------
 cat >owner.cu <<'END'
 struct owner {

@@ -206,11 +206,13 @@ static int rewrite_chevrons(struct source *s, int chevrons, int close)
 {
     int name = previous(s, chevrons), after = next(s, close + 2);
     if (is(s, name, ")")) name = previous(s, mate(s, name));
-    if (!s->tokens[chevrons].in_directive || !is(s, previous(s, name), "define")) return 0;
+    if (!s->tokens[chevrons].in_directive || !is(s, previous(s, name), "define"))
+        return 0;
     if (after < s->count && s->tokens[after].in_directive) return 0;
     erase(s, chevrons, chevrons + 3);
     erase(s, close, close + 3);
-    s->tokens[chevrons].before = "% ::wbcpu::chevrons{__FILE__, __LINE__, ::wbcpu::config(";
+    s->tokens[chevrons].before =
+        "% ::wbcpu::chevrons{__FILE__, __LINE__, ::wbcpu::config(";
     s->tokens[close].before = ")}";
     return 1;
 }

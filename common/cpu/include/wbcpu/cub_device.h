@@ -204,8 +204,7 @@ struct DeviceRadixSort {
         int last = sizeof(K) * 8, cudaStream_t stream = 0)                               \
     {                                                                                    \
         DoubleBuffer<char> none;                                                         \
-        return SortPairs##name(                                                          \
-            temporary, bytes, k, none, n, first, last, stream);                          \
+        return SortPairs##name(temporary, bytes, k, none, n, first, last, stream);       \
     }
     WBCPU_SORT()
     WBCPU_SORT(Descending)
