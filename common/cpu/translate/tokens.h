@@ -176,6 +176,7 @@ void list_variables(struct source *s);
 
 void rewrite_blocks(struct source *s);       /* blocks_write.c; after all others */
 void rewrite_launches(struct source *s);     /* launches.c */
+void find_plain_calls(struct source *s);     /* plain_calls.c */
 void rewrite_declarations(struct source *s); /* declarations.c */
 void rewrite_reductions(struct source *s);   /* reductions.c */
 /* Afterwards: the value of 32, warpSize, a #define or const int of s; -1: not known */
