@@ -270,10 +270,14 @@ extern "C" void wbcpu_yield()
 
 /* Between statements that need lanes in lockstep (translate/lockstep.c). wbcc runs programs
  * that were written for GPUs, which run such statements in lockstep; a lab must not need it. */
-extern "C" void wbcpu_lockstep()
+extern "C" bool wbcpu_wants_lockstep()
 {
     static const bool wanted = number_from("WB_LOCKSTEP", WBCPU_FOREIGN) != 0;
-    if (wanted && self()) wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);
+    return wanted;
+}
+extern "C" void wbcpu_lockstep()
+{
+    if (wbcpu_wants_lockstep() && self()) wbcpu_collective(WBCPU_OP_ACTIVE, 0, 0, 0);
 }
 
 /* --- the end of threads and blocks -------------------------------------------------- */

@@ -24,11 +24,17 @@ void put(struct flat *f, int i)
 {
     struct token t = f->s->tokens[i];
     if (t.in_directive) give_up(f); /* #if in the kernel */
+    if (t.lockstep) {
+        t.before = t.after = NULL;
+        f->changed = f->in_lockstep = 1;
+    }
+    if (t.lockstep == VALUE_PRECEDES) put_words(f, ")");
     if (f->line) t.line = f->line;
     struct token blank = {.kind = BLANK, .start = " ", .length = 1, .line = t.line};
     struct token line = {.kind = BLANK, .start = "\n", .length = 1, .line = t.line};
     if (t.kind == DIRECTIVE) add_token(f, line); /* it has a line of its own */
     add_token(f, t.kind == COMMENT ? blank : t); /* after // there may be more */
+    if (t.lockstep == VALUE_FOLLOWS) put_words(f, " wbcpu_lockstep_sync ( 0 ,");
     if (t.kind == DIRECTIVE) add_token(f, line);
 }
 
@@ -171,7 +177,10 @@ void put_own_name(struct flat *f, const struct scope *c, int i)
             shared ? "wbcpu_shared%d_%.*s" : "wbcpu_%d_%.*s", shared ? shared : c->number,
             t->length, t->start));
     if (f->failed) return;
-    f->tokens[f->count - 1].before = f->s->tokens[i].before; /* the * of a shared array */
-    f->tokens[f->count - 1].after = f->s->tokens[i].after;
+    const struct token *old = &f->s->tokens[i];
+    if (!old->lockstep) {
+        f->tokens[f->count - 1].before = old->before; /* the * of a shared array */
+        f->tokens[f->count - 1].after = old->after;
+    }
     put_words(f, " ");
 }

@@ -12,6 +12,12 @@
  *                                              float t = 2 * wbcpu_1_result;
  *                                              __syncthreads();
  *
+ * Statements that need lanes in lockstep get a collective, in which all lanes read before
+ * one of them writes:
+ *
+ *     volatile float *v = s;                   float *v = s;
+ *     v[t] += v[t + 16];                       v[t] += wbcpu_lockstep_sync(0, v[t + 16]);
+ *
  * The copy is appended to the source's tokens while the kernel is read and written
  * (blocks_write.c). A function's variables get new names. A parameter that the function
  * does not change is its argument, if that is a variable of the same type. */
@@ -42,6 +48,10 @@ void flat_tokens(struct flat *f, int i, int end, struct scope *c)
         }
         if (!is_name(s, i) || is_member(s, i)) {
             put(f, i);
+            continue;
+        }
+        if (is(s, i, "volatile")) {
+            f->was_volatile = 1;
             continue;
         }
         if ((n = flat_group(f, i, c)) > i || (n = flat_macro(f, i, c)) > i) {
@@ -303,6 +313,7 @@ int flatten(struct source *s, const struct kernel *k, int i)
     flat_statements(f, next(s, k->body), k->end, c);
     put_words(f, "}");
     shift += s->count;
+    if (f->was_volatile && !f->in_lockstep) give_up(f);
     if (!f->failed && f->changed) {
         append_to_source(f, f->tokens, f->count);
         found = i + shift;

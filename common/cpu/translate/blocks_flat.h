@@ -56,6 +56,8 @@ struct flat {
     int at;      /* the kernel's `__global__` */
     int number;  /* of calls so far */
     int changed; /* it differs from the kernel */
+    int in_lockstep;  /* it has statements that need lanes in lockstep (lockstep.c) */
+    int was_volatile; /* only they may access what was volatile */
     int failed, depth;
     int macros;             /* in macros */
     int expansions;         /* of macros so far */

@@ -2,6 +2,16 @@
  * which variables are kept from phase to phase. */
 #include "blocks.h"
 
+/* 1 if the item reads what other lanes write in the item before it, or the next. */
+static int is_in_lockstep(const struct kernel *k, const struct item *item)
+{
+    for (int n = 0; item->statement && n < k->call_count; n++)
+        if (k->calls[n].statement == item->statement &&
+            is(k->s, k->calls[n].name, "wbcpu_lockstep_sync"))
+            return 1;
+    return 0;
+}
+
 /* strides: 1: such a loop is a phase of its own */
 static int number_phases(struct kernel *k, int strides)
 {
@@ -13,12 +23,13 @@ static int number_phases(struct kernel *k, int strides)
         int stride = strides && item->stride.counter;
         int runs = item->kind == CODE || item->kind == DECLARATION ||
                    item->kind == ARGUMENTS || (item->kind == IF && item->by_thread);
-        if (runs && (!running || stride)) k->phases++;
+        int alone = stride || is_in_lockstep(k, item);
+        if (runs && (!running || alone)) k->phases++;
         if (k->phases > MAX_PHASES) return 0;
         if (runs) item->phase = k->phases - 1;
         if (runs && item->depth) k->repeated |= 1ull << item->phase;
         if (stride) k->strides |= 1ull << item->phase;
-        running = runs && item->kind != ARGUMENTS && item->kind != IF && !stride;
+        running = runs && item->kind != ARGUMENTS && item->kind != IF && !alone;
     }
     return k->phases > 0;
 }

@@ -47,7 +47,7 @@
 
 #define COLLECTIVE                                                                       \
     "__shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync "         \
-    "__any_sync __all_sync __reduce_add_sync "                                           \
+    "__any_sync __all_sync __reduce_add_sync wbcpu_lockstep_sync "                       \
     "__reduce_and_sync __reduce_or_sync __reduce_xor_sync"
 
 /* --- what the source declares ------------------------------------------------------- */

@@ -55,6 +55,11 @@ static void append_function_checks(struct buffer *b, const struct kernel *k)
 static void append_checks(struct buffer *b, struct kernel *k)
 {
     append_function_checks(b, k);
+    for (int n = 0; n < k->call_count; n++)
+        if (is(k->s, k->calls[n].name, "wbcpu_lockstep_sync")) {
+            append_text(b, "::wbcpu_wants_lockstep() && ");
+            break;
+        }
     for (int n = 0; n < k->global_count; n++) {
         const struct global *g = &k->globals[n];
         char *name = text_of(k->s, g->name, g->name + 1);

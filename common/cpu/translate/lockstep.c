@@ -164,9 +164,11 @@ static void wait_around(struct source *s, const struct exchange *x, int in_loop)
     struct token *end = &s->tokens[x->end];
     if (end->after) return;
     int inside = !x->comma && !assign->after && !semicolon->before;
+    end->lockstep = IN_LOCKSTEP;
     if (inside) {
         assign->after = " ::wbcpu_in_lockstep(";
         semicolon->before = ")";
+        assign->lockstep = VALUE_FOLLOWS, semicolon->lockstep = VALUE_PRECEDES;
     }
     int skips = inside && x->conditional;
     end->after = skips && in_loop ? " else ::wbcpu_lockstep();"
@@ -196,6 +198,7 @@ void rewrite_lockstep(struct source *s)
         struct exchange x = find_loop(s, i, &volatiles, &condition);
         if (x.end > 0 && !s->tokens[condition].after) {
             s->tokens[condition].after = " ::wbcpu_lockstep(),";
+            s->tokens[condition].lockstep = IN_LOCKSTEP;
             wait_around(s, &x, 1);
             warn_at(s, first, several_need);
             i = x.end;
@@ -207,7 +210,8 @@ void rewrite_lockstep(struct source *s)
         if (x.end < 0) continue;
         if (!s->tokens[i].before &&
             (is(s, before, ";") || is(s, before, "{") || is(s, before, "}")))
-            s->tokens[i].before = "::wbcpu_lockstep(); ";
+            s->tokens[i].before = "::wbcpu_lockstep(); ",
+            s->tokens[i].lockstep = IN_LOCKSTEP;
         for (; x.end > 0; x = find_exchange(s, next(s, i), &volatiles)) {
             i = x.end;
             wait_around(s, &x, 0);

@@ -45,6 +45,12 @@ struct token {
     int in_directive;   /* on the line of a preprocessor directive */
     int in_reduction; /* reductions.c has replaced it; blocks_write.c takes it as it was */
     int is_host_code; /* an asm statement for the CPU, not PTX (assembly.c) */
+    enum {
+        NO_LOCKSTEP,
+        IN_LOCKSTEP,   /* lockstep.c has added a wait before or after it: */
+        VALUE_FOLLOWS, /* after this =, a value that all lanes read before one writes */
+        VALUE_PRECEDES /* and before this ; */
+    } lockstep;
     int has_versions;   /* the brace of a body: architecture.c writes a second one */
     const char *before; /* written before the token, or NULL */
     const char *text;   /* written in its place, or NULL */

@@ -116,6 +116,29 @@ WBCPU_SHUFFLED(__shfl_down_sync, wbcpu_source_down, unsigned)
 WBCPU_SHUFFLED(__shfl_xor_sync, wbcpu_source_xor, int)
 #undef WBCPU_SHUFFLED
 
+/* A value that all lanes have read before one of them writes (translate/lockstep.c) */
+namespace give
+{
+template <class T>
+WBCPU_INLINE void wbcpu_lockstep_sync(warp_slot &s, int thread, int, unsigned, T v)
+{
+    static_assert(sizeof(T) <= 8, "warp operation: only types of 1 to 8 bytes");
+    value_in<T>(s, thread) = v;
+}
+}  // namespace give
+namespace exchange
+{
+inline void wbcpu_lockstep_sync(warp_slot &, int, const bool *) {}
+}  // namespace exchange
+namespace take
+{
+template <class V>
+WBCPU_INLINE std::decay_t<V> wbcpu_lockstep_sync(warp_slot &s, int thread)
+{
+    return value_in<std::decay_t<V>>(s, thread);
+}
+}  // namespace take
+
 /* Votes and reductions of int or unsigned. start: the result without lanes */
 #define WBCPU_VOTE(name, Type, given, start, combine)                                    \
     namespace give                                                                       \

@@ -130,6 +130,7 @@ void wbcpu_block_grid_sync(void); /* of a block whose threads run as loops */
 bool wbcpu_grid_is_valid(void);   /* a cooperative launch */
 /* With WB_LOCKSTEP=1, and in programs from wbcc, waits for the other active lanes of the warp. */
 void wbcpu_lockstep(void);
+bool wbcpu_wants_lockstep(void);
 void wbcpu_trap(void); /* ends the launch */
 /* From now on kernels whose threads work alone are chosen, because those that share a row or
  * use mma are slower here: waits_are_cheap (cuda/device.cuh) is false, unless WBCPU_ARCH
