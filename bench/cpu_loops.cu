@@ -119,23 +119,23 @@ __global__ void block_scan(float *out, const float *x)  // Hillis and Steele, 25
     out[i] = s[t];
 }
 
-// Each block multiplies 1024 elements and halves its products until one sum is left.
+// Each block computes the dot product of 1024 elements: a sum per thread, then a tree.
 __global__ void dot(float *out, const float *x, const float *y)
 {
-    __shared__ float products[256];
+    __shared__ float sums[256];
     int t = threadIdx.x, at = blockIdx.x * 1024 + t;
     float sum = 0;
     for (int i = 0; i < 4; i++)
         sum += x[at + i * 256] * y[at + i * 256];
-    products[t] = sum;
+    sums[t] = sum;
     __syncthreads();
     int half = blockDim.x / 2;
     while (half > 0) {
-        if (t < half) products[t] += products[t + half];
+        if (t < half) sums[t] += sums[t + half];
         __syncthreads();
         half /= 2;
     }
-    if (t == 0) out[blockIdx.x] = products[0];
+    if (t == 0) out[blockIdx.x] = sums[0];
 }
 
 // One thread per query

@@ -3,9 +3,10 @@
 #   OPENBLAS=path of libopenblas, or empty for the built-in GEMM; WB_BLAS chooses at run time.
 #
 # A file of common/cpu/units includes several sources. Compiled one by one, they take twice
-# as long, because of the headers. Its first lines name the options that it needs
-# (not under sanitizers: -O3 would take longer to compile than to run). tools/wbcc compiles
-# the same units. The library's static variables are constructed before those of the
+# as long, because of the headers. The comment at the top of a unit names its options: most
+# run as fast with -O1 as with -O2, and compile faster. Under sanitizers there are none,
+# because -O3 would take longer to compile than the tests to run. tools/wbcc compiles the
+# same units. The library's static variables are constructed before those of the
 # program, whose constructors may call CUDA, and destroyed after them.
 ifeq ($(BACKEND),cpu)
 CPU_UNITS := common/cpu/units $(if $(filter 1,$(CHECK)),common/cpu/check/units)
@@ -14,7 +15,8 @@ $(B)/libwbcpu.a: $(call objects,$(wildcard $(CPU_UNITS:%=%/*.cpp)) common/cpu/sw
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 	$(Q)objcopy --rename-section .init_array=.init_array.00101 $@
 
-# Check mode reads the debug information of the whole program when it starts.
+# -g0: check mode reads the debug information of the whole program when it starts. clang++
+# does not know some of the options (-Wno-ignored-optimization-argument).
 UNIT_OPTIONS = $(if $(SANITIZE),,$(shell sed -n 's/.*Options: \([^.]*\).*/\1/p' $<))
 LIBRARY_FLAGS := $(if $(filter 1,$(CHECK)),-DWBCPU_CHECK -fno-optimize-sibling-calls -g0)
 $(B)/objects/common/cpu/%.o: common/cpu/%.cpp | setup

@@ -63,8 +63,8 @@ static inline void *wbcpu_element(const matrix &x, long long index)
     return (char *)x.data + index * (x.type == CUDA_R_32F ? 4 : 2);
 }
 
-/* What every GEMM refuses with CUBLAS_STATUS_INVALID_VALUE */
-static inline bool wbcpu_is_wrong_gemm(
+/* 1 if the arguments are invalid for any GEMM: CUBLAS_STATUS_INVALID_VALUE */
+static inline bool wbcpu_is_invalid_gemm(
     cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, int lda,
     int ldb, int ldc, int batch)
 {
@@ -75,7 +75,8 @@ static inline bool wbcpu_is_wrong_gemm(
            ldc < 1 || ldc < m;
 }
 
-/* C = alpha op(A) op(B) + beta C of int8 factors, and float or int: blas_matrices.cpp */
+/* C = alpha op(A) op(B) + beta C: A and B are int8; alpha, beta and C are int or float
+ * (blas_matrices.cpp). */
 template <class T>
 cublasStatus_t wbcpu_int8_gemm(
     cublasHandle_t h, cublasOperation_t transa, cublasOperation_t transb, int m, int n,

@@ -103,7 +103,7 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         H, cublasFillMode_t uplo, cublasOperation_t t, int n, int k, const T *alpha,     \
         const T *A, int lda, const T *beta, T *C, int ldc)                               \
     {                                                                                    \
-        RUN(std::vector<T> f((size_t)n *n); view<const T> a = op(t, A, lda);             \
+        RUN(std::vector<T> f((size_t)n * n); view<const T> a = op(t, A, lda);            \
             gemm(n, n, k, *alpha, a, {a.p, a.columns, a.rows}, (T)0, f.data(), (long)n); \
             add_half(n, f, uplo, *beta, C, ldc););                                       \
     }                                                                                    \
@@ -111,7 +111,7 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         H, cublasFillMode_t uplo, cublasOperation_t t, int n, int k, const T *alpha,     \
         const T *A, int lda, const T *B, int ldb, const T *beta, T *C, int ldc)          \
     {                                                                                    \
-        RUN(std::vector<T> f((size_t)n *n); view<const T> a = op(t, A, lda);             \
+        RUN(std::vector<T> f((size_t)n * n); view<const T> a = op(t, A, lda);            \
             view<const T> b = op(t, B, ldb);                                             \
             gemm(n, n, k, *alpha, a, {b.p, b.columns, b.rows}, (T)0, f.data(), (long)n); \
             gemm(n, n, k, *alpha, b, {a.p, a.columns, a.rows}, (T)1, f.data(), (long)n); \
@@ -148,7 +148,7 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         H, cublasOperation_t ta, cublasOperation_t tb, int m, int n, const T *alpha,     \
         const T *A, int lda, const T *beta, const T *B, int ldb, T *C, int ldc)          \
     {                                                                                    \
-        RUN(std::vector<T> c((size_t)m *n); view<const T> a = op(ta, A, lda);            \
+        RUN(std::vector<T> c((size_t)m * n); view<const T> a = op(ta, A, lda);           \
             view<const T> b = op(tb, B, ldb);                                            \
             for (int j = 0; j < n; j++) for (int i = 0; i < m; i++)                      \
                 c[(size_t)j * m + i] = (*alpha == 0 ? 0 : *alpha * a(i, j)) +            \
@@ -176,7 +176,7 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         const T *alpha, const T *const A[], int lda, const T *const B[], int ldb,        \
         const T *beta, T *const C[], int ldc, int batch)                                 \
     {                                                                                    \
-        if (wbcpu_is_wrong_gemm(ta, tb, m, n, k, lda, ldb, ldc, batch))                  \
+        if (wbcpu_is_invalid_gemm(ta, tb, m, n, k, lda, ldb, ldc, batch))                \
             return CUBLAS_STATUS_INVALID_VALUE;                                          \
         RUN(for (int i = 0; i < batch; i++) gemm(                                        \
                 m, n, k, *alpha, op(ta, A[i], lda), op(tb, B[i], ldb), *beta, C[i],      \
@@ -191,7 +191,7 @@ cublasStatus_t cublasDgemmStridedBatched(
     int ldb, long long int strideB, const double *beta, double *C, int ldc,
     long long int strideC, int batch)
 {
-    if (wbcpu_is_wrong_gemm(ta, tb, m, n, k, lda, ldb, ldc, batch))
+    if (wbcpu_is_invalid_gemm(ta, tb, m, n, k, lda, ldb, ldc, batch))
         return CUBLAS_STATUS_INVALID_VALUE;
     RUN(for (int i = 0; i < batch; i++) gemm(
             m, n, k, *alpha, op(ta, A + i * strideA, lda), op(tb, B + i * strideB, ldb),
@@ -206,7 +206,7 @@ cublasStatus_t cublasDgemm(
         h, ta, tb, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
 }
 
-/* --- int8 factors ------------------------------------------------------------------- */
+/* --- int8 GEMM ---------------------------------------------------------------------- */
 
 template <class T>
 static std::vector<T> widened(int rows, int columns, view<const int8_t> x)
@@ -222,7 +222,7 @@ cublasStatus_t wbcpu_int8_gemm(
     H, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const T *alpha,
     const matrix &A, const matrix &B, const T *beta, const matrix &C, int batch)
 {
-    if (wbcpu_is_wrong_gemm(ta, tb, m, n, k, A.ld, B.ld, C.ld, batch))
+    if (wbcpu_is_invalid_gemm(ta, tb, m, n, k, A.ld, B.ld, C.ld, batch))
         return CUBLAS_STATUS_INVALID_VALUE;
     RUN(for (int i = 0; i < batch; i++) {
         auto a = op(ta, (const int8_t *)A.data + i * A.stride, A.ld);

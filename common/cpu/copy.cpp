@@ -211,6 +211,7 @@ extern "C" cudaError_t cudaMemset(void *p, int value, size_t bytes)
 
 /* --- __device__ and __constant__ variables, which are ordinary variables ------------ */
 
+/* Variables lie in the program or a library; stack and heap do not. */
 static cudaError_t check_symbol(const void *symbol)
 {
     Dl_info about;

@@ -1,5 +1,5 @@
 /* cublas.cpp - cuBLAS: the GEMMs. Those in float and 16-bit types become a gemm_call
- * (gemm_call.cpp), others call blas_matrices.cpp. */
+ * (gemm_call.cpp); the others are in blas_matrices.cpp. */
 #include "blas.h"
 #include "wbcpu/float16.h"
 

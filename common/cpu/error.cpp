@@ -72,7 +72,7 @@ extern "C" const char *cudaGetErrorString(cudaError_t error)
     return d ? d->sentence : "unrecognized error code";
 }
 
-/* The name and description of an error of the driver API, null if it is none. */
+/* The name and description of an error; NULL if the driver API has no such error. */
 extern "C" int wbcpu_driver_error(int error, const char **name, const char **sentence)
 {
     const description *d = describe(error);

@@ -253,7 +253,7 @@ cublasStatus_t
 wbcpu_start_gemm(const gemm_call &p, cublasOperation_t transa, cublasOperation_t transb)
 {
     if (!p.handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (wbcpu_is_wrong_gemm(
+    if (wbcpu_is_invalid_gemm(
             transa, transb, p.m, p.n, p.k, p.a.ld, p.b.ld, p.c.ld, p.batch))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!is_known(p.a.type) || p.b.type != p.a.type || !is_known(p.c.type))

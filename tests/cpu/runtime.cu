@@ -61,10 +61,10 @@ static void memory(void)
     tap(out[0] == 11 && out[1] == 19 && out[2] == 18 && out[3] == 14, "symbols");
     tap(cudaMemcpyToSymbol(symbol, out, 8, 12) == cudaErrorInvalidValue &&
             cudaMemcpyFromSymbol(out, symbol, 20) == cudaErrorInvalidValue,
-        "copies that a symbol is too small for");
+        "copies past the end of a symbol");
     tap(cudaMemcpyToSymbol("symbol", out, 4) == cudaErrorInvalidSymbol &&
             cudaMemcpyToSymbol(out, out, 4) == cudaErrorInvalidSymbol,
-        "names and local variables are no symbols");
+        "names and local variables are not symbols");
     cudaGetLastError();
     size_t size = 0, free = 0, total = 0;
     cudaGetSymbolSize(&size, symbol);

@@ -183,7 +183,7 @@ END
 }
 check "-MD writes a rule for make that names the sources" rules -MD
 check "-MMD -MF -MT" rules -MMD -MF by_rules.d -MT by_rules.o
-check_fails "-o does not overwrite a source" "would overwrite the source" "$wbcc" scale.cu -o ./scale.cu
+check_fails "-o does not overwrite a source" "would overwrite an input file" "$wbcc" scale.cu -o ./scale.cu
 check_says "-MM" "by_rules.o: by_rules.cu" "$wbcc" -MM by_rules.cu
 check "-odir" sh -c "'$wbcc' -odir 'a folder' -c scale.cu && rm 'a folder/scale.o'"
 printf '%s\n' "-DWORD='a b' -Xcompiler '\"-Wall\",\"-Wextra\"'" '-std c++17' -split-compile=0 >options
@@ -558,12 +558,12 @@ int main()
 }
 END
 check "loops that need lanes in lockstep" eval '[ "$("$wbcc" rolled.cu -o rolled 2>&1 |
-    grep -o "cu:[0-9]*: warning: these statements need" | tr "\n" " ")" = \
-    "cu:10: warning: these statements need cu:12: warning: these statements need " ]'
+    grep -o "cu:[0-9]*: warning: this loop needs" | tr "\n" " ")" = \
+    "cu:10: warning: this loop needs cu:12: warning: this loop needs " ]'
 check_says "their sums" "2016 1488" ./rolled
 check "WB_LOCKSTEP=0 for loops" eval '[ "$(WB_LOCKSTEP=0 ./rolled)" != "2016 1488" ]'
 
-# --- a macro of chevrons alone, which hides them from editors ---------------------------
+# --- a macro whose whole body is <<<...>>>: it hides them from editors ------------------
 cat >chevrons.cu <<'END'
 #include <cstdio>
 #define ON(grid, block) <<<grid, block>>>
@@ -594,8 +594,8 @@ int main()
     set ON(1, 5000)(x, 1);
 }
 END
-check_says "a macro of chevrons alone" "sum 442" "$wbcc" -run chevrons.cu
-check_says "and what it launches" "chevrons.cu:27: launch of set failed" ./a.out
+check_says "a macro whose whole body is <<<...>>>" "sum 442" "$wbcc" -run chevrons.cu
+check_says "an error of such a launch names the kernel and the line" "chevrons.cu:27: launch of set failed" ./a.out
 
 # --- a class that cannot be copied but converts to a pointer ----------------------------
 cat >owner.cu <<'END'
@@ -620,7 +620,7 @@ int main()
     return *x != 9;
 }
 END
-check "a class that cannot be copied as an argument" "$wbcc" -run owner.cu
+check "an argument whose class cannot be copied" "$wbcc" -run owner.cu
 
 # --- shared memory with an alignment ----------------------------------------------------
 cat >attributes.cu <<'END'

@@ -352,7 +352,7 @@ __global__ void rows(float *y, const float *x, int n)
             y[i] += last + sum;
     }
 }
-// New values for indices: from there on they are other variables.
+// Indices that get new values: the translator makes new variables.
 __global__ void replaced(float *y, const float *x, int n)
 {
     __shared__ float s[1024];
@@ -360,7 +360,7 @@ __global__ void replaced(float *y, const float *x, int n)
     int t = threadIdx.x, i = first + t, r = 3, uniform = 7;
     unsigned j = t;
     s[t] = x[i] + j + r;
-    int twice = 2 * i + uniform; // of the first i
+    int twice = 2 * i + uniform; // of the old i
     __syncthreads();
     i = first + t, r = blockIdx.x + r;
     uniform = n - (int)blockDim.x;
@@ -382,12 +382,12 @@ __global__ void replaced(float *y, const float *x, int n)
     r = uniform - n, i = first + threadIdx.x;
     y[i] = v + s[t] + r + uniform + twice + (float)j + t;
 }
-// Loops with barriers whose variables are declared before them
+// Loops with barriers that use variables declared before them
 __global__ void halving(float *y, const float *x, int n)
 {
     static_assert(sizeof(float) == 4, "of y");
-    constexpr unsigned most{1024};
-    __shared__ float s[most];
+    constexpr unsigned max_threads{1024};
+    __shared__ float s[max_threads];
     int t{(int)threadIdx.x}, first = blockIdx.x * blockDim.x;
     const unsigned threads{blockDim.x};
     const int width = 2 * 3;
@@ -399,8 +399,8 @@ __global__ void halving(float *y, const float *x, int n)
         if (t < i) s[t] += s[t + i];
         __syncthreads();
         i /= 2;
-        const int turn = i;
-        mine[i % width] += turn + s[threads - 1];
+        const int step = i;
+        mine[i % width] += step + s[threads - 1];
         if (threads > 64) mine[width]++;
     }
     mine[0] += i;
@@ -424,7 +424,7 @@ __global__ void halving(float *y, const float *x, int n)
     }
     y[first + t] = s[t] + stride + rounds + mine[0] + mine[1] + mine[width] + i;
 }
-// Threads may disagree on the first loop; and on the second one's variable.
+// The first loop has another number of iterations in each thread; i and d of the second differ.
 __global__ void own_rounds(float *y, const float *x, int n)
 {
     int t = threadIdx.x, i = 0, d = 16;

@@ -10,9 +10,9 @@
  *                  | for (type i = v; v; v) { item... }    with one that waits in it
  *                  | while (value) { item... } | for (v; v; v) { item... }    likewise
  *                  | if (value) { item... } else { item... }    likewise
- *                  | name = value, ...;    of indices: makes new variables of these names
+ *                  | name = value, ...;    of indices: new variables with these names
  *     statement    { } ; if for while do break continue return, declaration, value
- *     declaration  type *name[n] = value or { }, ...
+ *     declaration  type *name[n] = value or { }, name{value}, ...
  *     shared       __shared__ or extern __shared__ type name[n], ...
  *     value        operators, casts, indices, members, mathematical functions, atomics;
  *                  in an item that is a value, a declaration or the head of an `if`, where
@@ -33,8 +33,8 @@
  *     1. read      blocks_items.c divides the body into items, and reads these with
  *                  blocks_statements.c, blocks_values.c, blocks_calls.c and blocks_types.c.
  *                  Each name gets a meaning (blocks_names.c, blocks_words.c).
- *     2. constants blocks_once.c, blocks_read.c: which variables are equal in all threads,
- *                  and which declarations give the same values whenever they are computed?
+ *     2. constants blocks_once.c: which variables are equal in all threads? blocks_read.c:
+ *                  which loops and `if`s are, and which declarations can be repeated?
  *     3. shapes    blocks_shapes.c: which values are equal or neighbours in a row of 16
  *                  threads? Neighbours make loops that g++ vectorizes.
  *     4. strides   blocks_strides.c finds the loops in which threads take turns.
@@ -119,9 +119,9 @@ enum item_kind {
     DECLARATION, /* of variables of each thread */
     ARGUMENTS,   /* of the warp collectives in the next item, which takes the results */
     FOR_BLOCK,   /* of __shared__ arrays, or of variables that are equal in all threads */
-    UPDATE,      /* changes one of these */
+    UPDATE,      /* changes a variable of a FOR_BLOCK */
     BARRIER,
-    LOOP,     /* for (...) { with a barrier in it */
+    LOOP,     /* for or while (...) { with a barrier in it */
     LOOP_END, /* } */
     IF,       /* (value) of an `if` in which threads wait */
     ELSE,
@@ -138,14 +138,14 @@ struct stride {
 
 struct item {
     enum item_kind kind;
-    int first, end;   /* tokens; of a LOOP those of `for (...)` */
+    int first, end;   /* tokens; of a LOOP its head */
     unsigned effects; /* of a DECLARATION: of its initial values */
     int phase;  /* of CODE, DECLARATION and ARGUMENTS: from one barrier to the next */
     int depth;  /* loops around it */
     int again;  /* a DECLARATION that each phase can repeat: it reads no memory */
     int by_row; /* and once for each row: the shapes of its variables are known */
-    int update; /* a CODE that does nothing but change one variable */
-    struct stride stride; /* of a CODE that is such a loop */
+    int update; /* a CODE that only changes one variable */
+    struct stride stride; /* of a CODE that is a loop in which threads take turns */
     int statement;        /* of ARGUMENTS and the next item: 1 + their number, else 0 */
     /* Of an IF whose value differs from thread to thread, and its ELSE and IF_END: the
      * others are left out until then. */
@@ -179,8 +179,13 @@ struct variable {
     unsigned long long phases;             /* where it is used */
     int kept;                              /* from one phase to another: in an array */
     int once;    /* of a LOCAL: equal in all threads of the block */
-    int renamed; /* its name is that of an earlier variable, whose place it takes */
+    int renamed; /* it replaces an earlier variable of that name */
 };
+
+static inline int is_modified_in(const struct variable *v, int item)
+{
+    return v->in_items[item / 8] >> item % 8 & 1;
+}
 
 /* A name from outside of the kernel; the C++ compiler checks its type. */
 struct global {
@@ -347,7 +352,7 @@ int is_mark(const struct kernel *k, const char *mark); /* <<= is several tokens 
 int accept_marks(struct kernel *k, const char *mark);
 /* Makes a name visible: 0 if that is impossible, or if an item would hide another name. */
 int add_variable(struct kernel *k, enum variable_kind kind, int name);
-int replace_variable(struct kernel *k, int name); /* by one that the current item makes */
+int replace_variable(struct kernel *k, int name); /* by a new one of this item */
 int find_variable(
     const struct kernel *k, int i); /* the visible one of that name, or -1 */
 struct variable *variable_at(struct kernel *k, int i); /* that token i means, or NULL */

@@ -106,8 +106,8 @@ static int read_counters(struct kernel *k)
     return changed && k->changes == before + changed;
 }
 
-/* (i = n; i > 0; i--) or (i > 0), which change nothing but variables: find_once looks at
- * these. */
+/* (i = n; i > 0; i--) or (i > 0). They may change variables, which find_once checks, but no
+ * memory. */
 static int read_conditions(struct kernel *k, int parts)
 {
     int before = k->changes, changed = 0;
@@ -237,7 +237,7 @@ static int is_update(struct kernel *k, int first, int changes_before)
         first = next(k->s, first);
     const struct variable *v = variable_at(k, first);
     return v && v->kind == LOCAL && k->changes == changes_before + 1 &&
-           v->in_items[n / 8] >> n % 8 & 1;
+           is_modified_in(v, n);
 }
 
 static int read_item(struct kernel *k, int depth)
@@ -280,7 +280,7 @@ static int read_item(struct kernel *k, int depth)
 int read_items(struct kernel *k, int end, int depth)
 {
     while (k->at < end)
-        if (is(k->s, k->at, "static_assert")) /* of the kernel as it was */
+        if (is(k->s, k->at, "static_assert")) /* the kernel as it was still has it */
             k->at = next(k->s, end_of(k->s, k->at, 0));
         else if (!read_item(k, depth))
             return 0;

@@ -9,7 +9,7 @@
  */
 #include "blocks.h"
 
-/* 1 if the item's values are equal in all threads whenever they come by. */
+/* 1 if the item's values are equal in all threads that reach it. */
 int is_uniform(struct kernel *k, int n)
 {
     const struct item *item = &k->items[n];
@@ -34,7 +34,7 @@ static int is_in_branch(struct kernel *k, int n)
     return 0;
 }
 
-/* An UPDATE ends a phase: it is worth that only for a loop with a barrier. */
+/* An UPDATE ends a phase. That pays only if the variable controls a loop with a barrier. */
 static int drives_loop(struct kernel *k, const struct variable *v)
 {
     for (int n = 0; n < k->item_count; n++)
@@ -44,8 +44,8 @@ static int drives_loop(struct kernel *k, const struct variable *v)
     return 0;
 }
 
-/* 1 if the declaration that is item n makes variables for the block, and what modifies them
- * is equal in all threads. */
+/* 1 if the variables that item n declares can exist once for the block: they begin equal in
+ * all threads, and each change is the same in all threads. */
 static int is_once(struct kernel *k, int n)
 {
     const struct item *made = &k->items[n];
@@ -58,7 +58,7 @@ static int is_once(struct kernel *k, int n)
         if (v->modified && (is_in_branch(k, n) || !drives_loop(k, v))) return 0;
         for (int other = 0; other < k->item_count; other++) {
             const struct item *item = &k->items[other];
-            if (!(v->in_items[other / 8] >> other % 8 & 1)) continue;
+            if (!is_modified_in(v, other)) continue;
             if (item->kind != LOOP && !item->update) return 0;
             if (!is_uniform(k, other) || is_in_branch(k, other)) return 0;
         }
@@ -81,6 +81,6 @@ void find_once(struct kernel *k)
     }
     for (int n = 0; n < k->variable_count; n++)
         for (int m = 0; k->variables[n].once && m < k->item_count; m++)
-            if (k->items[m].update && k->variables[n].in_items[m / 8] >> m % 8 & 1)
+            if (k->items[m].update && is_modified_in(&k->variables[n], m))
                 k->items[m].kind = UPDATE;
 }

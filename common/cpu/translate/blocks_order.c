@@ -63,7 +63,7 @@ static void find_phases(struct kernel *k)
         v->phases = v->kind == LOCAL ? phases_of(k, v->item) : 0;
         v->changes = v->kept = 0;
         for (int m = 0; m < k->item_count; m++) {
-            if (!(v->in_items[m / 8] >> m % 8 & 1)) continue;
+            if (!is_modified_in(v, m)) continue;
             int changed = m + (k->items[m].kind == ARGUMENTS);
             if (k->items[changed].phase >= 0)
                 v->changes |= 1ull << k->items[changed].phase;

@@ -158,8 +158,8 @@ static void append_given(struct buffer *b, struct kernel *k, int phase)
     }
 }
 
-/* Where arrays live that the phase declares and that are kept: their sizes may be variables
- * of the block. */
+/* Storage for the arrays that the phase declares and a later one uses. Their sizes may be
+ * variables of the block. */
 static void append_kept_arrays(struct buffer *b, struct kernel *k, int phase)
 {
     int arrays = 0;

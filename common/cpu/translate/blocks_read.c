@@ -1,4 +1,5 @@
-/* blocks_read.c - reads a kernel, and decides which of its variables can be computed again. */
+/* blocks_read.c - reads a kernel, and decides which of its loops and `if`s are the same in
+ * all threads, and which variables can be computed again. */
 #include "blocks.h"
 
 #include <string.h>
@@ -66,7 +67,7 @@ static int can_repeat(struct kernel *k, int n)
     return is_constant(k, n);
 }
 
-static int is_made_once(const struct kernel *k, int n)
+static int is_for_block(const struct kernel *k, int n)
 {
     for (int m = 0; m < k->variable_count; m++)
         if (k->variables[m].kind == LOCAL && k->variables[m].item == n)
@@ -111,7 +112,7 @@ static int find_constants(struct kernel *k)
         if (item->by_thread) branches += (item->kind == IF) - (item->kind == IF_END);
         if (item->kind == DECLARATION) {
             item->again = can_repeat(k, n);
-            if (is_made_once(k, n)) item->kind = FOR_BLOCK;
+            if (is_for_block(k, n)) item->kind = FOR_BLOCK;
             /* These come before their phase: before a return, too, and in all threads. */
             int late = item->effects & DIVIDES && (before & RETURNS || branches);
             if (item->kind == FOR_BLOCK && late)

@@ -12,7 +12,7 @@
 struct reader {
     struct kernel *k;
     int at, end, depth;
-    int wraps; /* unsigned values of 32 bits differ between threads */
+    int wraps; /* an unsigned operand of 32 bits differs between threads */
 };
 
 static enum shape read_or(struct reader *r);
@@ -162,9 +162,9 @@ enum shape shape_of(struct kernel *k, int first, int end)
     return read_shape(k, first, end, &wraps);
 }
 
-/* The threads of a row may have other values than v, v + 1, ...: a narrow or unsigned type
- * wraps around between two of them, but not in a row from a multiple of 16. threadIdx.x - 1
- * does so, too; as an int, it is -1 then. */
+/* 1 if the threads of a row may not have v, v + 1, v + 2, ...: a narrow type may wrap around.
+ * So may an unsigned one of 32 bits, except in a ROW, which begins at a multiple of 16.
+ * threadIdx.x - 1 wraps around in thread 0: as an int it is -1, but not in 64 bits. */
 static int
 may_wrap(const struct kernel *k, const struct variable *v, enum shape shape, int wraps)
 {

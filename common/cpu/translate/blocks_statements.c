@@ -102,7 +102,7 @@ int read_shared(struct kernel *k)
     return accept(k, ";");
 }
 
-/* As the second line here, where all threads come by:
+/* 1 for a statement like the second line here, which all threads must reach:
  *
  *     int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
  *     x = blockIdx.y * 32 + threadIdx.x, y = blockIdx.x * 32 + threadIdx.y; */

@@ -73,7 +73,7 @@ static void append_checks(struct buffer *b, struct kernel *k)
     }
 }
 
-/* Where variables live that are kept from one phase to another, except arrays */
+/* Storage for variables that are kept from one phase to another, except arrays */
 static void append_kept(struct buffer *b, struct kernel *k)
 {
     for (int n = 0; n < k->variable_count; n++) {

@@ -60,8 +60,8 @@ static int callee_start(const struct source *s, int i)
     return i;
 }
 
-/* table[i]<<<: the lambda keeps the element, because table[i] may change the table, and i
- * may be next++. */
+/* table[i]<<<: the lambda captures the element. In each thread, table[i] might insert into a
+ * map, or be table[next++]. */
 static int is_element(const struct source *s, int start, int chevrons)
 {
     const int last = previous(s, chevrons);
@@ -198,8 +198,8 @@ static int crosses_directive(const struct source *s, int i, int chevrons)
     return i < chevrons;
 }
 
-/* #define ON(grid, block) <<<grid, block>>>  of  kernel ON(1, 32)(arguments)  becomes
- * % ::wbcpu::chevrons{__FILE__, __LINE__, ::wbcpu::config(grid, block)}: see
+/* Of #define ON(grid, block) <<<grid, block>>>, used as kernel ON(1, 32)(arguments), the body
+ * becomes  % ::wbcpu::chevrons{__FILE__, __LINE__, ::wbcpu::config(grid, block)}: see
  * wbcpu/kernels.h. */
 static int rewrite_chevrons(struct source *s, int chevrons, int close)
 {

@@ -15,7 +15,7 @@ struct found {
     char unclosed;     /* the quote of a string that ends with its line, or 0 */
 };
 
-static int is_name_char(char c) /* or part of a letter in UTF-8 */
+static int is_name_char(char c) /* or a byte of a letter in UTF-8 */
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c & 0x80;
 }
@@ -212,8 +212,8 @@ static void check(struct source *s, const struct place *at, const struct found *
         fail_at(s, i, "a string without its closing %c", f->unclosed);
 }
 
-/* A backslash before a comment at the end of its line is a splice for nvcc, which reads the
- * source without comments, but not for g++. */
+/* nvcc removes comments first, so a backslash before a comment at the end of its line splices
+ * lines. g++ does not do this. */
 static void drop_splices(struct source *s)
 {
     for (int i = 0; i + 2 < s->count; i++) {

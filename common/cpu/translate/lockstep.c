@@ -103,7 +103,7 @@ static int is_in(const struct source *s, const struct token *name, int from, int
     return 0;
 }
 
-/* A loop of one such statement, which reads another element in each turn */
+/* A loop of one such statement, which reads another element in each iteration */
 static struct exchange
 find_loop(const struct source *s, int i, const struct names *volatiles, int *condition)
 {
@@ -118,12 +118,13 @@ find_loop(const struct source *s, int i, const struct names *volatiles, int *con
     if (brace >= 0) body = next(s, body);
     struct exchange x = find_exchange(s, body, volatiles);
     if (x.end < 0 || x.comma || (brace >= 0 && next(s, x.end) != brace)) return none;
-    const struct token *turn = &s->tokens[variable];
+    const struct token *counter = &s->tokens[variable];
     int element = previous(s, x.assign);
     while (!is_name(s, element) || !is_known(volatiles, &s->tokens[element]))
         element = previous(s, element);
-    return !is_in(s, turn, element, x.assign) && is_in(s, turn, x.assign, x.end) ? x
-                                                                                 : none;
+    return !is_in(s, counter, element, x.assign) && is_in(s, counter, x.assign, x.end)
+               ? x
+               : none;
 }
 
 /* A statement s[t] op= s[t ^ ...]; */
@@ -157,7 +158,8 @@ static int is_thread_index(const struct source *s, int i)
            is(s, member, "x") && is(s, next(s, member), ";");
 }
 
-/* Lanes wait between the reads and the write; and after it, except in a loop. */
+/* Lanes wait between the reads and the write, and after the write. In a loop, the condition
+ * waits instead. */
 static void wait_around(struct source *s, const struct exchange *x, int in_loop)
 {
     struct token *assign = &s->tokens[x->assign], *semicolon = &s->tokens[x->semicolon];
@@ -183,8 +185,12 @@ static void add_name(struct names *n, const struct token *t)
 }
 
 static const char several_need[] =
-    "these statements need lanes in lockstep, which no GPU since Volta promises: write "
+    "these statements need lanes in lockstep, which no GPU since Volta guarantees: write "
     "__syncwarp() between them; WB_LOCKSTEP=1 runs them in lockstep, WB_LOCKSTEP=0 does not";
+static const char loop_needs[] =
+    "this loop needs lanes in lockstep, which no GPU since Volta guarantees: in each "
+    "iteration, read into a variable, then __syncwarp(), write, and __syncwarp(); "
+    "WB_LOCKSTEP=1 runs it in lockstep, WB_LOCKSTEP=0 does not";
 
 void rewrite_lockstep(struct source *s)
 {
@@ -200,7 +206,7 @@ void rewrite_lockstep(struct source *s)
             s->tokens[condition].after = " ::wbcpu_lockstep(),";
             s->tokens[condition].lockstep = IN_LOCKSTEP;
             wait_around(s, &x, 1);
-            warn_at(s, first, several_need);
+            warn_at(s, first, loop_needs);
             i = x.end;
             continue;
         }
@@ -220,7 +226,7 @@ void rewrite_lockstep(struct source *s)
             s, first,
             several ? several_need
                     : "this statement needs lanes in lockstep, which no GPU since Volta "
-                      "promises: read into a variable, then __syncwarp() and write; "
+                      "guarantees: read into a variable, then __syncwarp() and write; "
                       "WB_LOCKSTEP=1 runs it in lockstep, WB_LOCKSTEP=0 does not");
     }
 }

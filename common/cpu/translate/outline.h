@@ -16,7 +16,7 @@ struct function {
     unsigned space;  /* HOST_FUNCTION, DEVICE_FUNCTION, both, KERNEL; 0: unsure */
     int is_template; /* or a member of one: compiled only if it is used */
     int returns;     /* of a kernel: 1 if its type is surely not void */
-    int for_both;    /* by a macro: then `space` is not sure */
+    int for_both; /* a macro makes it __host__ __device__; `space` may lack one of these */
 };
 
 /* A source without blanks, comments and preprocessor lines. */

@@ -41,7 +41,7 @@ static int starts_directive(const struct source *s, int i)
            s->tokens[k].in_directive;
 }
 
-/* #define HD __host__ __device__, or of such a macro */
+/* #define HD __host__ __device__, or a macro that contains such a macro */
 static int is_for_both(const struct source *s, int name, int end)
 {
     int host = 0, device = 0;

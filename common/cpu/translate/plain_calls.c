@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* The kernel that the __global__ at i declares, or -1: #define KERNEL __global__ void
- * declares none, and an #if between the two is not part of the declaration. */
+/* The kernel that the __global__ at i declares, or -1. #define KERNEL __global__ void declares
+ * none. Preprocessor lines between __global__ and the name are skipped. */
 static int kernel_name(const struct source *s, int i)
 {
     const int in_directive = s->tokens[i].in_directive;

@@ -119,7 +119,7 @@ void check_device_use(const struct body *b, int i)
     } else if (flags == TEXTURE_REFERENCE) {
         refuse(
             b, i, "uses the texture or surface reference",
-            ", which CUDA 12 removed: pass a cudaTextureObject_t or cudaSurfaceObject_t");
+            ": CUDA 12 removed these; pass a cudaTextureObject_t or cudaSurfaceObject_t");
     } else if (flags == HOST_ARRAY) {
         if (!is_constant_use(o, i))
             refuse(b, i, "uses the host array", ": declare it __constant__");

@@ -1,4 +1,5 @@
-/* blas.cpp - cuBLAS and cuBLASLt, except GEMM; cuSPARSE. Options: -O1 -ftree-vectorize. */
+/* blas.cpp - cuBLAS, except GEMM in float and 16-bit types; cuBLASLt; cuSPARSE.
+ * Options: -O1 -ftree-vectorize. */
 #include "../blas_matrices.cpp"
 #include "../blas_mixed.cpp"
 #include "../blas_vectors.cpp"

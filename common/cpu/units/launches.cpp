@@ -1,7 +1,6 @@
 /* launches.cpp - launches, blocks and threads.
  * Options: -O1 -finline-small-functions -g -fno-var-tracking.
- * With -O1, units are as fast as with -O2, and sooner compiled. gdb needs the types of
- * threadIdx and blockIdx, not where each local variable is. */
+ * gdb needs the types of threadIdx and blockIdx, not where each local variable is. */
 #include "../alignment.cpp"
 #include "../arguments.cpp"
 #include "../blocks.cpp"

@@ -82,7 +82,7 @@ static void narrow(cublasHandle_t blas)
         expect("two types are refused", 0, 1);
 }
 
-/* int8 factors: sums in int, or in float */
+/* int8 GEMM: sums in int, or in float */
 static void integers(cublasHandle_t blas)
 {
     enum { M = 5, K = 7, STRIDE = 8 };
@@ -109,7 +109,7 @@ static void integers(cublasHandle_t blas)
     gemm(STRIDE, df.p, CUDA_R_32F, CUBLAS_COMPUTE_32F, &half, &one);
     expect("int8 summed in float", df.get(M * N)[2 * M + 3], 0.5 * sum + 5);
     expect(
-        "rows that do not begin at words",
+        "a leading dimension that is not a multiple of 4",
         gemm(K, dc.p, CUDA_R_32I, CUBLAS_COMPUTE_32I, &two, &minus),
         CUBLAS_STATUS_NOT_SUPPORTED);
     expect(

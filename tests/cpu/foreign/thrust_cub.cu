@@ -137,7 +137,8 @@ struct minus {
         return a - b;
     }
 };
-// From stripes to blocks in out, and back in out + 256; two of the last items are not valid
+// Striped to blocked in out, then back in out + 256. The load skips the last two items, the
+// last store one.
 __global__ void direct(const int *in, int *out)
 {
     int v[4] = {-1, -1, -1, -1}, t = threadIdx.x;

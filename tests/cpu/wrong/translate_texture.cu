@@ -1,5 +1,5 @@
-// says: translate_texture.cu:8:23: error: kernel k uses the texture or surface reference image, which CUDA 12 removed: pass a cudaTextureObject_t or cudaSurfaceObject_t
-// says: translate_texture.cu:9:22: error: kernel k uses the texture or surface reference plane, which CUDA 12 removed: pass a cudaTextureObject_t or cudaSurfaceObject_t
+// says: translate_texture.cu:8:23: error: kernel k uses the texture or surface reference image: CUDA 12 removed these; pass a cudaTextureObject_t or cudaSurfaceObject_t
+// says: translate_texture.cu:9:22: error: kernel k uses the texture or surface reference plane: CUDA 12 removed these; pass a cudaTextureObject_t or cudaSurfaceObject_t
 texture<float> image;
 static surface<void, cudaSurfaceType2D> plane;
 

@@ -65,7 +65,8 @@ WBCPU_TYPED cudaMemcpyToSymbol(
     return cudaMemcpyToSymbol(
         wbcpu_symbol(symbol, bytes, offset), src, bytes, offset, kind);
 }
-/* Before CUDA 5, the name of a variable was a symbol, too. */
+/* Before CUDA 5, a symbol could be the name of a variable. Now it is an error, as for any
+ * address on the stack. */
 template <size_t N>
 cudaError_t cudaMemcpyToSymbol(
     const char (&)[N], const void *src, size_t bytes, size_t offset = 0,

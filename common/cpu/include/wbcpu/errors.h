@@ -1,6 +1,6 @@
-/* errors.h - the errors of CUDA; the values and descriptions are the toolkit's. BOTH is called
- * with the name of an error after cudaError, its name after CUDA_ERROR_ (driver API), its
- * value and its description; RUNTIME for an error that only the runtime API has. */
+/* errors.h - the errors of CUDA; the values and descriptions are the toolkit's. BOTH gets the
+ * name of an error without cudaError, that of the driver API without CUDA_ERROR_, its value
+ * and its description; RUNTIME gets an error that only the runtime API has. */
 #ifndef WBCPU_ERRORS_H
 #define WBCPU_ERRORS_H
 

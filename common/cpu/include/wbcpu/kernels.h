@@ -65,8 +65,8 @@ static inline const void *kernel_address(const void *address)
     return address;
 }
 
-/* kernel % chevrons{file, line, how}(arguments) launches the kernel: what the translator
- * makes of a macro of <<<grid, block>>> alone. */
+/* kernel % chevrons{file, line, how}(arguments) launches the kernel. The translator
+ * writes this for a macro whose whole body is <<<grid, block>>>. */
 template <class Run> struct arguments_of_kernel {
     Run run;
 };

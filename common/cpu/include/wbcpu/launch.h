@@ -186,8 +186,8 @@ template <class Kernel> void delete_kernel(void *copy)
     delete static_cast<Kernel *>(copy);
 }
 
-/* An argument whose class owns its data, such as a buffer that converts to its pointer:
- * converted for each call, because a copy would free the data, or does not exist. */
+/* An argument whose class owns its data, such as a buffer that converts to a pointer. It is
+ * not copied: the copy's destructor would free the data, or the class has no copies. */
 template <class T>
 constexpr bool is_owner = std::is_class_v<T> &&
                           (!std::is_copy_constructible_v<T> ||
@@ -203,11 +203,11 @@ template <class T> struct owner {
 };
 template <class T> decltype(auto) held(const T &argument)
 {
-    T &object = const_cast<T &>(argument);  // of arrays, a pointer is copied
+    T &object = const_cast<T &>(argument);  // an array is passed on as a pointer
     if constexpr (
         !std::is_copy_constructible_v<std::decay_t<T>> &&
         std::is_convertible_v<T &, const volatile void *>)
-        return +object;  // its pointer, now: it may be gone when the kernel runs
+        return +object;  // now: the object may be destroyed before the kernel runs
     else if constexpr (is_owner<T>)
         return owner<T>{&object};
     else
