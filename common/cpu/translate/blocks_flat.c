@@ -50,7 +50,8 @@ void flat_tokens(struct flat *f, int i, int end, struct scope *c)
             put(f, i);
             continue;
         }
-        if (is(s, i, "volatile")) {
+        if (is(s, i, "volatile") && !is(s, next(s, i), "__shared__") &&
+            !is(s, previous(s, i), "__shared__")) {
             f->was_volatile = 1;
             continue;
         }
