@@ -125,7 +125,8 @@ template <class T> static int factor(int n, T *a, int ld, int *pivots)
         RUN(bool left = side == CUBLAS_SIDE_LEFT; int k = left ? m : n;                  \
             std::vector<T> f = full(k, A, lda, uplo, ZERO, diag == CUBLAS_DIAG_UNIT);    \
             std::vector<T> c((size_t)m * n);                                             \
-            view<const T> a = op(t, (const T *)f.data(), k); view<const T> b{B, 1, ldb}; \
+            view<const T> a = op(t, (const T *)f.data(), k);                             \
+            view<const T> b{B, 1, ldb};                                                  \
             gemm(m, n, k, *alpha, left ? a : b, left ? b : a, (T)0, c.data(), (long)m);  \
             for (int j = 0; j < n; j++)                                                  \
                 std::copy_n(&c[(size_t)j * m], m, C + (long)j * ldc););                  \

@@ -270,8 +270,6 @@ int read_function(struct kernel *k, struct device_function *d);
 /* 1 if the tokens are numbers and values that are equal in all threads and never change. */
 int is_fixed(struct kernel *k, int first, int end);
 
-/* The functions below read at k->at and move it. 0: the kernel is not understood. */
-
 /* --- blocks_once.c ------------------------------------------------------------------ */
 
 int is_uniform(struct kernel *k, int n);
@@ -293,6 +291,9 @@ int is_parallel(struct kernel *k, int phase);
 /* --- blocks_strides.c --------------------------------------------------------------- */
 
 void find_strides(struct kernel *k);
+
+/* The functions read_... and accept_... below read at k->at and move it. 0: the kernel is not
+ * understood. */
 
 /* --- blocks_items.c ----------------------------------------------------------------- */
 

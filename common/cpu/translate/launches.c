@@ -216,6 +216,32 @@ static int rewrite_chevrons(struct source *s, int chevrons, int close)
     return 1;
 }
 
+/* Writes the lambda that calls the kernel after the '>>>' at close; `open` begins the
+ * arguments. */
+static void
+append_lambda(struct source *s, int close, int open, const char *callee, int element)
+{
+    struct buffer parameters = {0}, call = {0}, capture = {0};
+    append_text(&capture, "=");
+    if (element) {
+        append_text(&capture, ",wbcpu_kernel=");
+        append_text(&capture, callee);
+    }
+    const char *called = element ? "wbcpu_kernel" : callee;
+    if (!any_must_stay(s, open))
+        s->tokens[close].before = keep(
+            s,
+            format("),[%s](auto &...wbcpu_a){ %s(wbcpu_a...); })", capture.text, called));
+    else if (name_arguments(s, open, &parameters, &call))
+        s->tokens[close].before = keep(
+            s, format(
+                   "),[%s](%s){ %s(%s); })", capture.text, parameters.text, called,
+                   call.text));
+    free(capture.text);
+    free(parameters.text);
+    free(call.text);
+}
+
 static void rewrite_launch(struct source *s, int chevrons)
 {
     int close = closing_chevrons(s, chevrons);
@@ -267,25 +293,7 @@ static void rewrite_launch(struct source *s, int chevrons)
         keep(s, format(" ::wbcpu::launch(__FILE__,__LINE__,%s,::wbcpu::config(", name));
     erase(s, chevrons, chevrons + 3);
     erase(s, close, close + 3);
-    struct buffer parameters = {0}, call = {0}, capture = {0};
-    append_text(&capture, "=");
-    if (element) {
-        append_text(&capture, ",wbcpu_kernel=");
-        append_text(&capture, callee);
-    }
-    const char *called = element ? "wbcpu_kernel" : callee;
-    if (!any_must_stay(s, open))
-        s->tokens[close].before = keep(
-            s,
-            format("),[%s](auto &...wbcpu_a){ %s(wbcpu_a...); })", capture.text, called));
-    else if (name_arguments(s, open, &parameters, &call))
-        s->tokens[close].before = keep(
-            s, format(
-                   "),[%s](%s){ %s(%s); })", capture.text, parameters.text, called,
-                   call.text));
-    free(capture.text);
-    free(parameters.text);
-    free(call.text);
+    append_lambda(s, close, open, callee, element);
     free(callee);
     free(name);
 }
